@@ -1,0 +1,148 @@
+"""Who plays: agents, what they published, what is seated, what their owners whisper, and the ledger of their turns."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+
+class Agent(models.Model):
+    """An agent and its owner. `id` is a slug that never changes: it is in every captured turn's key."""
+
+    id = models.SlugField(primary_key=True, max_length=64)
+    name = models.CharField(max_length=80)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="agents")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "agents"
+        ordering = ["name", "id"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AgentVersion(models.Model):
+    """What an owner published: never changed afterwards, so that a turn's version says what it really played."""
+
+    id = models.CharField(primary_key=True, max_length=80, help_text="agent id + “-v” + number")
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    base_prompt = models.TextField(max_length=20_000)
+    strategy = models.TextField(max_length=20_000)
+    skills = models.JSONField(default=list, help_text='[{"name": …, "text": …}, …] in the order of the prompt')
+    model = models.CharField(max_length=120, default="house")
+    published_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "agent_versions"
+        ordering = ["agent", "-number"]
+        constraints = [models.UniqueConstraint(fields=["agent", "number"], name="agent_version_number_once")]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} v{self.number}"
+
+
+class AgentDeployment(models.Model):
+    """A seat at a table and the snapshot of the version that plays it: its own copy, not a reference."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="deployments")
+    version = models.ForeignKey(AgentVersion, on_delete=models.CASCADE, related_name="deployments")
+    table_id = models.CharField(max_length=80)
+    base_prompt = models.TextField()
+    strategy = models.TextField()
+    skills = models.JSONField(default=list)
+    model = models.CharField(max_length=120)
+    seated_at = models.DateTimeField(auto_now_add=True)
+    left_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        db_table = "agent_deployments"
+        ordering = ["-seated_at", "-id"]
+        indexes = [models.Index(fields=["agent", "left_at"], name="deployment_seated_now")]
+
+    def __str__(self) -> str:
+        return f"{self.version_id} at {self.table_id}"
+
+
+class Whisper(models.Model):
+    """A short message from an owner to an agent, heard at its next turn and from then on."""
+
+    MAX_LENGTH = 500
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="whispers")
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
+    text = models.CharField(max_length=MAX_LENGTH)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        db_table = "agent_whispers"
+        ordering = ["created_at", "id"]
+
+    def __str__(self) -> str:
+        return f"to {self.agent_id}: {self.text[:40]}"
+
+
+class CaptureOutcome(models.TextChoices):
+    """What became of a turn's capture. A fallback turn has none: no decision was made."""
+
+    PENDING = "pending"
+    RECORDED = "recorded"
+    DROPPED = "dropped"
+    FAILED = "failed"
+    NONE = "none"
+
+
+class InferenceCharge(models.Model):
+    """The ledger: one row for every inference turn, fallback included, kept for ever. No content.
+
+    Ids are plain text, not foreign keys: the ledger outlives an agent that is deleted, and its writer must never
+    fail because of another table.
+    """
+
+    agent_id = models.CharField(max_length=200)
+    table_id = models.CharField(max_length=200)
+    hand_number = models.BigIntegerField()
+    action_index = models.BigIntegerField()
+    agent_version_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - unknown is not ""
+    deployment_id = models.BigIntegerField(null=True, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    routing = models.CharField(max_length=200, blank=True)
+    input_tokens = models.BigIntegerField(null=True, blank=True)
+    output_tokens = models.BigIntegerField(null=True, blank=True)
+    cost = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True, help_text="US dollars")
+    duration_ms = models.BigIntegerField(null=True, blank=True)
+    played_at = models.DateTimeField()
+    action = models.CharField(max_length=40, blank=True)
+    amount = models.BigIntegerField(null=True, blank=True)
+    is_fallback = models.BooleanField(default=False)
+    fallback_reason = models.CharField(max_length=200, blank=True)
+    capture_outcome = models.CharField(max_length=10, choices=CaptureOutcome, default=CaptureOutcome.PENDING)
+    capture_reason = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        db_table = "agent_inference_charges"
+        constraints = [
+            models.UniqueConstraint(
+                # Also serves every read of a hand, and of one agent's part in it.
+                fields=["table_id", "hand_number", "agent_id", "action_index"],
+                name="charge_once_per_turn",
+            ),
+            models.CheckConstraint(condition=Q(capture_outcome__in=CaptureOutcome.values), name="charge_outcome_known"),
+            models.CheckConstraint(
+                condition=Q(is_fallback=True, capture_outcome="none")
+                | Q(is_fallback=False) & ~Q(capture_outcome="none"),
+                name="charge_fallback_has_no_capture",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["-played_at", "-id"], name="charge_recent"),  # recent hands
+            models.Index(fields=["agent_id", "-played_at", "-id"], name="charge_recent_of_agent"),  # /agents
+            models.Index(  # the counter of losses
+                fields=["capture_outcome", "-played_at"],
+                name="charge_lost",
+                condition=Q(capture_outcome__in=["dropped", "failed"]),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.table_id}:{self.hand_number} {self.agent_id} {self.action_index}"

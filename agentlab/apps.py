@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AgentlabConfig(AppConfig):
+    name = "agentlab"
+    label = "agentlab"

@@ -1,0 +1,11 @@
+from django.contrib.auth.views import LogoutView
+from django.urls import path
+
+from agentlab.common import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("login", views.SignIn.as_view(), name="login"),
+    path("logout", LogoutView.as_view(), name="logout"),
+    path("healthz", views.healthz, name="healthz"),
+]

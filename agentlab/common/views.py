@@ -1,0 +1,23 @@
+"""The pages that belong to no room."""
+
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.decorators import method_decorator
+
+
+@login_not_required
+def home(request: HttpRequest) -> HttpResponse:
+    return render(request, "home.html")
+
+
+@method_decorator(login_not_required, name="dispatch")
+class SignIn(LoginView):
+    template_name = "login.html"
+    redirect_authenticated_user = True
+
+
+@login_not_required
+def healthz(request: HttpRequest) -> JsonResponse:
+    return JsonResponse({"ok": True})

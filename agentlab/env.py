@@ -1,0 +1,46 @@
+"""Typed readers of environment variables. A value that cannot be read is refused, never guessed."""
+
+import os
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable's text; `NAME_FILE` names a file that holds it (for secrets). Empty counts as unset."""
+    if value := os.environ.get(name):
+        return value
+    if path := os.environ.get(f"{name}_FILE"):
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123
+                return file.read().strip()
+        except OSError as error:
+            raise ImproperlyConfigured(f"{name}_FILE: {error.strerror}: {path}") from None
+    return default
+
+
+def flag(name: str, default: bool) -> bool:
+    """True or False, spelled 1/0, true/false, yes/no or on/off."""
+    value = text(name).lower()
+    if not value:
+        return default
+    if value in {"1", "true", "yes", "on"}:
+        return True
+    if value in {"0", "false", "no", "off"}:
+        return False
+    raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
+
+
+def whole(name: str, default: int, *, least: int = 0) -> int:
+    """A whole number, at least `least`."""
+    value = text(name)
+    if not value:
+        return default
+    if not value.isascii() or not value.isdigit() or int(value) < least:
+        raise ImproperlyConfigured(f"{name} must be a whole number of at least {least}, not {value!r}")
+    return int(value)
+
+
+def names(name: str, default: list[str]) -> list[str]:
+    """A comma-separated list."""
+    value = text(name)
+    return [part.strip() for part in value.split(",") if part.strip()] if value else default

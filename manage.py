@@ -1,0 +1,19 @@
+#!/usr/bin/env python
+"""Django's command line. Without SECRET_KEY in the environment it works on this machine's local state."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    from agentlab.local import use_local_defaults
+
+    use_local_defaults(sys.argv[1:2])
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

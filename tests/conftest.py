@@ -1,0 +1,34 @@
+"""Fixtures that every room's tests share."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+SHARED_DATA = Path(__file__).parent / "data"
+
+
+@pytest.fixture(scope="session")
+def capture_redis_server() -> Iterator[str]:
+    """The URL of a running Redis: the one given, else a private one for this worker."""
+    from django.conf import settings
+
+    from agentlab.private_redis import PrivateRedis
+
+    if not settings.AGENT_CAPTURE_REDIS_URL.startswith("unix://" + os.environ["AGENTLAB_STATE_DIR"]):
+        yield settings.AGENT_CAPTURE_REDIS_URL
+        return
+    with PrivateRedis(settings.PRIVATE_REDIS_SOCKET) as server:
+        yield server.url
+
+
+@pytest.fixture
+def capture_redis(capture_redis_server: str) -> Iterator[redis.Redis]:
+    """A client of an empty capture Redis."""
+    client = redis.Redis.from_url(capture_redis_server)
+    client.flushdb()
+    yield client
+    client.flushdb()
+    client.close()
