@@ -4,6 +4,8 @@ from pathlib import Path
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from agentlab import env, local
 
@@ -116,7 +118,7 @@ CACHES = {
             "CLIENT_CLASS": "django_redis.client.DefaultClient",
             "SOCKET_CONNECT_TIMEOUT": 1,
             "SOCKET_TIMEOUT": 2,
-            "CONNECTION_POOL_KWARGS": {"retry": None, "max_connections": 32},
+            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "max_connections": 32},
         },
     },
 }
