@@ -1,10 +1,11 @@
 """The pages that belong to no room."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.decorators import method_decorator
+
+from agentlab.common.signin import ThrottledLoginView
 
 
 @login_not_required
@@ -13,7 +14,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @method_decorator(login_not_required, name="dispatch")
-class SignIn(LoginView):
+class SignIn(ThrottledLoginView):
     template_name = "login.html"
     redirect_authenticated_user = True
 
