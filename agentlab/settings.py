@@ -97,6 +97,7 @@ else:
         "pool": {"min_size": 0, "max_size": 8, "timeout": 10},
         "connect_timeout": 5,
     }
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # a restarted server costs a new connection, not an error
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 PRIVATE_REDIS_SOCKET = local.socket_path(STATE_DIR)
@@ -130,12 +131,14 @@ OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 AGENTLAB_MODEL = env.text("AGENTLAB_MODEL", "house")
 MIN_TURN_MS = env.whole("MIN_TURN_MS", 1500)
+AGENT_LEDGER_SPOOL = Path(env.text("AGENT_LEDGER_SPOOL", str(STATE_DIR / "ledger.spool")))
 FACTORY_SNAPSHOT_ROOT = Path(env.text("FACTORY_SNAPSHOT_ROOT", str(STATE_DIR / "snapshots")))
 FACTORY_SNAPSHOT_BUDGET_BYTES = env.whole("FACTORY_SNAPSHOT_BUDGET_BYTES", 2 * 1024**3)
 FACTORY_MIN_FREE_BYTES = env.whole("FACTORY_MIN_FREE_BYTES", 1024**3)
 FACTORY_RUN_CAP_BYTES = env.whole("FACTORY_RUN_CAP_BYTES", 512 * 1024**2)
 
 # Safety -----------------------------------------------------------------------------------------------------
+CSRF_FAILURE_VIEW = "agentlab.common.views.csrf_failure"
 LOGIN_URL = "/login"
 LOGIN_REDIRECT_URL = "/"
 LOGOUT_REDIRECT_URL = "/"

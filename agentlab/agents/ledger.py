@@ -1,0 +1,237 @@
+"""The ledger's writer: one row for every inference turn, whatever the database is doing.
+
+A turn puts one reference on a queue and goes on. One thread takes the queue to the spool file, another takes the spool
+to the database; so a database that hangs holds up neither a turn nor the way to safety on disk.
+"""
+
+import atexit
+import logging
+import os
+import sqlite3
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+from agentlab.agents.charge import Charge, NoRow, Outcome, fit, fit_outcome
+from agentlab.agents.spool import MAX_BYTES, Entry, Spool, SpoolError
+
+__all__ = ["Charge", "LedgerStats", "LedgerWriter", "SpoolError"]
+
+log = logging.getLogger(__name__)
+
+BATCH = 100
+GATHER_SECONDS = 0.05  # a turn's outcome mostly follows within this: one statement instead of two
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # between two tries while the database is away
+
+
+@dataclass
+class LedgerStats:
+    """Counts since the process began. `lost` rows and `lost_outcomes` never reached the ledger; `refused_fields` were
+    left out of rows that did, and of `reduced` rows the database took nothing but the key, the time and the outcome."""
+
+    written: int = 0
+    lost: int = 0
+    lost_outcomes: int = 0
+    refused_fields: int = 0
+    reduced: int = 0
+
+
+class LedgerWriter:
+    """Writes charges and capture outcomes, in any order and from any thread, without ever holding the caller up.
+
+    `spool_path` names the file in which they wait; what a killed process left there is written by the next one that
+    names it. Raises SpoolError where the file cannot be made. What does not fit the table is reduced or refused, and
+    counted in `stats`.
+    """
+
+    def __init__(self, spool_path: Path | str, *, max_spool_bytes: int = MAX_BYTES, max_queued: int = 10_000) -> None:
+        self.stats = LedgerStats()
+        self._max_queued = max_queued
+        self._said: set[str] = set()
+        self._count = threading.Lock()
+        self._pid = os.getpid()
+        self._closed = False
+        self._ended = threading.Event()
+        self._queue: SimpleQueue[Charge | Outcome | threading.Event] = SimpleQueue()
+        self._spool = Spool(Path(spool_path), max_bytes=max_spool_bytes)
+        if self._spool.set_aside:
+            self._say("damaged", f"the spool was damaged and is now {self._spool.set_aside}")
+        self._progress = threading.Condition()
+        self._wake = threading.Event()
+        self._wake.set()  # what an earlier process left is written first
+        self._threads = [
+            threading.Thread(target=run, name=name, daemon=True)
+            for run, name in ((self._to_spool, "ledger-spool"), (self._to_database, "ledger-writer"))
+        ]
+        for thread in self._threads:
+            thread.start()
+        atexit.register(self.close, 2)
+
+    def charge(self, charge: Charge) -> None:
+        """Returns at once; the row is written when the database takes it."""
+        self._put(charge)
+
+    def outcome(
+        self, *, agent_id: str, table_id: str, hand_number: int, action_index: int, outcome: str, reason: str = ""
+    ) -> None:
+        """What became of a turn's capture: "recorded", "dropped" or "failed". Returns at once."""
+        self._put(Outcome((agent_id, table_id, hand_number, action_index), outcome, reason))
+
+    def flush(self, timeout: float) -> bool:
+        """Waits until all that was said before is in the database; whether it is, within `timeout` seconds."""
+        deadline = time.monotonic() + timeout
+        spooled = threading.Event()
+        self._queue.put(spooled)
+        if not spooled.wait(max(0, timeout)):
+            return False
+        target = self._spool.last()
+        with self._progress:
+            return self._progress.wait_for(lambda: self._spool.is_clear(target), max(0, deadline - time.monotonic()))
+
+    def close(self, timeout: float = 2) -> bool:
+        """Flushes and ends both threads; whether all is in the database. The rest waits in the spool for the next."""
+        if self._closed or self._pid != os.getpid():
+            return self._closed
+        deadline = time.monotonic() + timeout
+        flushed = self.flush(timeout)
+        atexit.unregister(self.close)
+        self._closed = True
+        self._threads[0].join(max(0.3, deadline - time.monotonic()))
+        self._ended.set()
+        self._wake.set()
+        self._threads[1].join(max(0.1, deadline - time.monotonic()))
+        return flushed
+
+    # the queue -----------------------------------------------------------------------------------------------
+
+    def _put(self, item: Charge | Outcome) -> None:
+        if self._pid != os.getpid():  # neither threads nor SQLite's locks come along in a fork
+            self._say("fork", "a forked process needs a LedgerWriter of its own, with a spool of its own")
+        elif self._closed or self._queue.qsize() >= self._max_queued:
+            self._lose(item, "the ledger is closed" if self._closed else "the queue is full")
+        else:
+            self._queue.put(item)
+
+    def _lose(self, item: Charge | Outcome, why: str) -> None:
+        if isinstance(item, Outcome):
+            self._add(lost_outcomes=1)
+            self._say(f"outcome {why}", f"capture outcomes are lost: {why}")
+        else:
+            self._add(lost=1)
+            self._say(why, f"rows are lost: {why}")
+
+    def _add(self, **counts: int) -> None:
+        with self._count:
+            for name, count in counts.items():
+                setattr(self.stats, name, getattr(self.stats, name) + count)
+
+    def _say(self, kind: str, message: str) -> None:
+        """Once a kind, so that an outage is one line and not one a turn. Never content."""
+        if kind not in self._said:
+            self._said.add(kind)
+            log.warning("ledger: %s", message)
+
+    # queue to spool ------------------------------------------------------------------------------------------
+
+    def _to_spool(self) -> None:
+        while not self._closed or not self._queue.empty():
+            items, events = self._gather()
+            self._append([fitted for item in items if (fitted := self._fitted(item))])
+            self._wake.set()
+            for event in events:
+                event.set()
+
+    def _gather(self) -> tuple[list[Charge | Outcome], list[threading.Event]]:
+        """What is on the queue, waiting a moment for a first one."""
+        items: list[Charge | Outcome] = []
+        events: list[threading.Event] = []
+        try:
+            item = self._queue.get(timeout=0.2)
+            while True:
+                if isinstance(item, threading.Event):
+                    events.append(item)
+                else:
+                    items.append(item)
+                if len(items) >= BATCH:
+                    break
+                item = self._queue.get_nowait()
+        except Empty:
+            pass
+        return items, events
+
+    def _fitted(self, item: Charge | Outcome) -> Charge | Outcome | None:
+        try:
+            if isinstance(item, Outcome):
+                return fit_outcome(item)
+            fitted, refused = fit(item)
+        except Exception as error:  # whatever a caller handed in, its neighbours stay
+            self._lose(item, str(error) if isinstance(error, NoRow) else type(error).__name__)
+            return None
+        for name in refused:
+            self._add(refused_fields=1)
+            self._say(f"field {name}", f"a value of {name} does not fit the table and was left out")
+        return fitted
+
+    def _append(self, items: list[Charge | Outcome]) -> None:
+        """Into the spool; while that has no room, the queue fills up behind it, and is bounded too."""
+        while items:
+            try:
+                self._spool.append(items)
+                return
+            except sqlite3.Error as error:
+                self._say("spool", f"the spool takes nothing: {error}")
+            if self._closed:
+                for item in items:
+                    self._lose(item, "no room in the spool")
+                return
+            time.sleep(0.1)
+
+    # spool to database ---------------------------------------------------------------------------------------
+
+    def _to_database(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._ended.is_set():
+            self._wake.wait()
+            self._wake.clear()
+            self._ended.wait(GATHER_SECONDS)
+            if self._ship():
+                pause = FIRST_PAUSE
+            else:
+                self._ended.wait(pause)
+                pause = min(LONGEST_PAUSE, pause * 2)
+                self._wake.set()
+        self._spool.close()
+
+    def _ship(self) -> bool:
+        """Everything in the spool; whether the database took it."""
+        try:
+            while entries := self._spool.next(BATCH):
+                if not self._write(entries):
+                    return False
+                with self._progress:
+                    self._progress.notify_all()
+            self._add(lost_outcomes=self._spool.forget_orphans())
+        except sqlite3.Error as error:
+            self._say("spool", f"the spool cannot be used: {error}")
+            return False
+        return True
+
+    def _write(self, entries: list[Entry]) -> bool:
+        from agentlab.agents.ledger_rows import Away, write
+
+        charges = {entry.item.key: entry.item for entry in entries if isinstance(entry.item, Charge)}
+        outcomes = {entry.item.key: entry.item for entry in entries if isinstance(entry.item, Outcome)}
+        try:
+            written = write(charges, outcomes)
+        except Away as error:
+            self._say("away", f"the database is away, rows wait in {self._spool.path} ({error})")
+            return False
+        self._said.discard("away")
+        for charge, why in written.refused:
+            self._lose(charge, f"the database refused the row ({why})")
+        self._add(written=len(charges) - len(written.refused), reduced=written.reduced)
+        late = {entry.seq for entry in entries if isinstance(entry.item, Outcome) and entry.item.key in written.waiting}
+        self._spool.done([entry.seq for entry in entries if entry.seq not in late], waiting=late)
+        return True

@@ -1,0 +1,122 @@
+"""Charges and outcomes into `agent_inference_charges`: a batch a transaction, the same however often it is repeated."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from django.db import (
+    Error,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    close_old_connections,
+    transaction,
+)
+from django.db.models import Q
+
+from agentlab.agents.charge import KEY, Charge, Key, Outcome, bare
+from agentlab.agents.models import CaptureOutcome, InferenceCharge
+
+FACTS = [column.name for column in InferenceCharge._meta.concrete_fields if column.name not in {"id", *KEY}]
+AWAY = (OperationalError, InterfaceError, ProgrammingError)  # the last: not migrated yet
+REFUSED = (Error, ValueError, TypeError, ArithmeticError)
+
+
+class Away(Exception):
+    """The database took nothing; the same may be written again later."""
+
+
+@dataclass
+class Written:
+    """What became of a batch. `waiting`: outcomes whose row is not there yet; `refused`: rows with the reason."""
+
+    waiting: set[Key] = field(default_factory=set)
+    refused: list[tuple[Charge, str]] = field(default_factory=list)
+    reduced: int = 0
+
+
+def write(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> Written:
+    """The whole batch; where the database refuses it, each row by itself, so that a bad one costs no neighbour.
+
+    Raises Away.
+    """
+    close_old_connections()
+    try:
+        return Written(waiting=_store(charges, outcomes))
+    except AWAY as error:
+        raise Away(type(error).__name__) from error
+    except REFUSED:
+        return _one_by_one(charges, outcomes)
+    finally:
+        close_old_connections()
+
+
+def _one_by_one(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> Written:
+    result = Written()
+    for key, charge in charges.items():
+        mine = {key: outcomes[key]} if key in outcomes else {}
+        why = _try({key: charge}, mine)
+        if why and not (why := _try({key: bare(charge)}, mine)):
+            result.reduced += 1
+        elif why:
+            result.refused.append((charge, why))
+    try:
+        result.waiting = _store({}, {key: outcome for key, outcome in outcomes.items() if key not in charges})
+    except AWAY as error:
+        raise Away(type(error).__name__) from error
+    return result
+
+
+def _try(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> str:
+    """Why the database refuses it, or nothing."""
+    try:
+        _store(charges, outcomes)
+    except AWAY as error:
+        raise Away(type(error).__name__) from error
+    except REFUSED as error:
+        return type(error).__name__
+    return ""
+
+
+def _store(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> set[Key]:
+    """Writes them and returns the keys of the outcomes whose row is not there yet.
+
+    A row that is written again takes the newer facts and keeps an outcome that is already known: only a newer outcome
+    replaces that. A fallback's row takes no outcome.
+    """
+    if not charges and not outcomes:
+        return set()
+    with transaction.atomic():
+        present = _present({**charges, **outcomes})
+        rows = [_row(charge, outcomes.get(key), present.get(key)) for key, charge in charges.items()]
+        InferenceCharge.objects.bulk_create(rows, update_conflicts=True, unique_fields=KEY, update_fields=FACTS)
+        alone = {key: outcome for key, outcome in outcomes.items() if key not in charges}
+        _update([(present[key], outcome) for key, outcome in alone.items() if key in present])
+    return alone.keys() - present.keys()
+
+
+def _present(keys: Mapping[Key, object]) -> dict[Key, InferenceCharge]:
+    wanted = Q.create([Q(**dict(zip(KEY, key, strict=True))) for key in keys], connector=Q.OR)
+    rows = InferenceCharge.objects.select_for_update().filter(wanted)
+    return {(row.agent_id, row.table_id, row.hand_number, row.action_index): row for row in rows}
+
+
+def _row(charge: Charge, outcome: Outcome | None, before: InferenceCharge | None) -> InferenceCharge:
+    if not charge.is_fallback:
+        if outcome:
+            charge = replace(charge, capture_outcome=outcome.outcome, capture_reason=outcome.reason)
+        elif before and _is_known(before) and charge.capture_outcome == CaptureOutcome.PENDING:
+            charge = replace(charge, capture_outcome=before.capture_outcome, capture_reason=before.capture_reason)
+    return InferenceCharge(**asdict(charge))
+
+
+def _is_known(row: InferenceCharge) -> bool:
+    return row.capture_outcome not in {CaptureOutcome.PENDING, CaptureOutcome.NONE}
+
+
+def _update(pairs: list[tuple[InferenceCharge, Outcome]]) -> None:
+    changed = []
+    for row, outcome in pairs:
+        if not row.is_fallback:
+            row.capture_outcome, row.capture_reason = outcome.outcome, outcome.reason
+            changed.append(row)
+    InferenceCharge.objects.bulk_update(changed, ["capture_outcome", "capture_reason"])

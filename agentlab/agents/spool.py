@@ -1,0 +1,141 @@
+"""Where ledger rows wait for the database: a small SQLite file beside the process. No Django.
+
+SQLite gives what a spool needs and what is easy to get wrong by hand: a half-written entry is never seen, two processes
+may share the file, and the file cannot outgrow its bound.
+"""
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from agentlab.agents.charge import Charge, Key, Outcome
+
+PAGE = 4096
+MAX_BYTES = 64 * 1024**2  # some 150,000 turns: a day of ten busy tables
+ORPHAN_SECONDS = 86_400  # an outcome whose row never came; the turn's own record is gone by then
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS entries (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key BLOB NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    at REAL NOT NULL,
+    waits INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX IF NOT EXISTS entries_by_key ON entries (key);
+CREATE INDEX IF NOT EXISTS entries_to_do ON entries (seq) WHERE waits = 0;
+"""
+
+
+class SpoolError(Exception):
+    """Says in one line why the spool cannot be used."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing to write, in the order in which it was said."""
+
+    seq: int
+    item: Charge | Outcome
+
+
+class Spool:
+    """A queue of charges and outcomes that outlives the process. Any thread may call any method."""
+
+    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
+        """Opens the file or makes it; one that is no spool is put aside. Raises SpoolError."""
+        self.path = path
+        self.set_aside: Path | None = None
+        self._lock = threading.Lock()
+        self._max_pages = max(16, max_bytes // PAGE)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path.touch(0o600)
+            self._connection = self._open_or_replace()
+        except (OSError, sqlite3.Error) as error:
+            raise SpoolError(f"the ledger's spool {path} cannot be used: {error}") from None
+
+    def append(self, items: Iterable[Charge | Outcome]) -> None:
+        """All of them or none. Raises sqlite3.Error, where there is no room for instance."""
+        now = time.time()
+        rows = [(_key(item.key), type(item).__name__, msgspec.msgpack.encode(item), now) for item in items]
+        with self._lock, self._connection:
+            self._connection.executemany("INSERT INTO entries (key, kind, body, at) VALUES (?, ?, ?, ?)", rows)
+
+    def next(self, limit: int) -> list[Entry]:
+        """The oldest entries that are to be written, and the outcomes that waited for a row among them."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT seq, kind, body, key FROM entries WHERE waits = 0 ORDER BY seq LIMIT ?", (limit,)
+            ).fetchall()
+            keys = [row[3] for row in rows if row[1] == "Charge"]
+            marks = ",".join("?" * len(keys))
+            rows += self._connection.execute(
+                f"SELECT seq, kind, body, key FROM entries WHERE waits = 1 AND key IN ({marks})",  # noqa: S608
+                keys,
+            ).fetchall()
+        return [Entry(row[0], _decode(row[1], row[2])) for row in sorted(rows)]
+
+    def done(self, seqs: Iterable[int], *, waiting: Iterable[int] = ()) -> None:
+        """These are written; the `waiting` ones stay until their row comes."""
+        with self._lock, self._connection:
+            self._connection.executemany("DELETE FROM entries WHERE seq = ?", [(seq,) for seq in seqs])
+            self._connection.executemany("UPDATE entries SET waits = 1 WHERE seq = ?", [(seq,) for seq in waiting])
+
+    def last(self) -> int:
+        """The newest entry's number, 0 where there never was one."""
+        with self._lock:
+            return int(self._connection.execute("SELECT coalesce(max(seq), 0) FROM entries").fetchone()[0])
+
+    def is_clear(self, up_to: int) -> bool:
+        """Whether nothing numbered `up_to` or less is still to be written."""
+        with self._lock:
+            row = self._connection.execute("SELECT 1 FROM entries WHERE waits = 0 AND seq <= ? LIMIT 1", (up_to,))
+            return row.fetchone() is None
+
+    def forget_orphans(self) -> int:
+        """Lets go of outcomes whose row did not come in a day; how many."""
+        with self._lock, self._connection:
+            old = time.time() - ORPHAN_SECONDS
+            return self._connection.execute("DELETE FROM entries WHERE waits = 1 AND at < ?", (old,)).rowcount
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()
+
+    def _open_or_replace(self) -> sqlite3.Connection:
+        try:
+            return self._open()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # damaged, or never a spool
+            self.set_aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
+            self.path.rename(self.set_aside)
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+            return self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=10, check_same_thread=False)
+        try:
+            # NORMAL: an entry survives the process; a power cut may take the last second, never the file.
+            connection.executescript("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;" + SCHEMA)
+            connection.execute(f"PRAGMA max_page_count = {self._max_pages}")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+def _key(key: Key) -> bytes:
+    return msgspec.msgpack.encode(key)
+
+
+def _decode(kind: str, body: bytes) -> Charge | Outcome:
+    return msgspec.msgpack.decode(body, type=Charge if kind == "Charge" else Outcome)

@@ -1,0 +1,305 @@
+"""The ledger's writer against a real database and a real spool file."""
+
+import itertools
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from agentlab.agents.charge import TEXT_LIMITS, fit
+from agentlab.agents.ledger import Charge, LedgerWriter, SpoolError
+from agentlab.agents.models import InferenceCharge
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def charge(index: int = 0, **changes: Any) -> Charge:
+    facts: dict[str, Any] = {
+        "agent_id": "rocky",
+        "table_id": "T-1",
+        "hand_number": 7,
+        "action_index": index,
+        "played_at": NOON,
+        "agent_version_id": "rocky-v3",
+        "deployment_id": 4,
+        "model": "house-1",
+        "routing": "local",
+        "input_tokens": 2104,
+        "output_tokens": 88,
+        "cost": Decimal("0.0031"),
+        "duration_ms": 1900,
+        "action": "raise",
+        "amount": 200,
+    }
+    return Charge(**{**facts, **changes})
+
+
+def say(writer: LedgerWriter, index: int, outcome: str, reason: str = "") -> None:
+    writer.outcome(agent_id="rocky", table_id="T-1", hand_number=7, action_index=index, outcome=outcome, reason=reason)
+
+
+def row(index: int = 0) -> InferenceCharge:
+    return InferenceCharge.objects.get(table_id="T-1", hand_number=7, agent_id="rocky", action_index=index)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[LedgerWriter]:
+    writer = LedgerWriter(tmp_path / "ledger.spool")
+    yield writer
+    writer.close(5)
+
+
+class table_away:
+    """The ledger's table is not there: what a database that cannot be used looks like, on either store."""
+
+    def __enter__(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE agent_inference_charges RENAME TO elsewhere")
+
+    def __exit__(self, *_: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE elsewhere RENAME TO agent_inference_charges")
+
+
+def test_a_turn_becomes_one_row_with_all_its_facts(writer: LedgerWriter) -> None:  # HA-10
+    writer.charge(charge())
+    assert writer.flush(10)
+    kept = row()
+    assert {name: getattr(kept, name) for name in charge().__dict__} == charge().__dict__
+
+
+def test_a_fallback_has_its_reason_and_no_capture(writer: LedgerWriter) -> None:  # HA-10, CAP-2
+    writer.charge(charge(is_fallback=True, fallback_reason="the model timed out", capture_outcome="none"))
+    say(writer, 0, "recorded")
+    assert writer.flush(10)
+    assert (row().is_fallback, row().fallback_reason, row().capture_outcome) == (True, "the model timed out", "none")
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(["row", "outcome", "again"])))
+def test_row_outcome_and_repeated_row_merge_in_any_order(writer: LedgerWriter, order: tuple[str, ...]) -> None:  # HA-10
+    for step in order:
+        if step == "outcome":
+            say(writer, 0, "dropped", "buffer full")
+        else:
+            writer.charge(charge())
+        assert writer.flush(10)
+    assert InferenceCharge.objects.count() == 1
+    assert (row().capture_outcome, row().capture_reason) == ("dropped", "buffer full")
+
+
+def test_the_last_outcome_counts(writer: LedgerWriter) -> None:  # HA-10, CAP-10
+    writer.charge(charge())
+    say(writer, 0, "failed", "timeout")
+    say(writer, 0, "recorded")
+    assert writer.flush(10)
+    assert (row().capture_outcome, row().capture_reason) == ("recorded", "")
+
+
+def test_a_row_written_again_takes_the_newer_facts(writer: LedgerWriter) -> None:  # HA-10
+    writer.charge(charge(amount=200))
+    assert writer.flush(10)
+    writer.charge(charge(amount=300))
+    assert writer.flush(10)
+    assert row().amount == 300
+
+
+POISON: dict[str, tuple[str, Any, Any]] = {
+    "a cost beyond the column": ("cost", Decimal("1e12"), None),
+    "a cost that is no number": ("cost", Decimal("NaN"), None),
+    "a cost as a float": ("cost", 0.1, Decimal("0.1")),
+    "more tokens than a bigint": ("input_tokens", 2**63, None),
+    "a count that is text": ("output_tokens", "many", None),
+    "NUL in a name": ("model", "hou\0se", ""),
+    "a lone surrogate in a name": ("routing", "\ud83d", ""),
+    "a name that is too long": ("agent_version_id", "v" * 201, None),
+    "NUL in prose": ("fallback_reason", "a\0b", "a\\x00b"),
+    "a lone surrogate in prose": ("capture_reason", "\ud83d!", "\\ud83d!"),
+    "prose that is too long": ("fallback_reason", "x" * 300, "x" * 199 + "…"),
+    "an outcome nobody knows": ("capture_outcome", "perhaps", "pending"),
+    "an outcome of a fallback for a turn that is none": ("capture_outcome", "none", "pending"),
+}
+
+
+@pytest.mark.parametrize("what", POISON)
+def test_a_poisoned_row_is_reduced_and_its_neighbours_stay(writer: LedgerWriter, what: str) -> None:  # HA-10
+    field, value, kept = POISON[what]
+    writer.charge(charge(0))
+    writer.charge(charge(1, **{field: value}))
+    writer.charge(charge(2))
+    assert writer.flush(10)
+    assert [row(index).action for index in (0, 1, 2)] == ["raise"] * 3
+    assert getattr(row(1), field) == kept
+    assert writer.stats.written == 3
+    assert writer.stats.lost == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent_id": "a\0"},
+        {"table_id": "t" * 201},
+        {"hand_number": 2**63},
+        {"action_index": None},
+        {"played_at": "noon"},
+    ],
+)
+def test_a_row_without_a_key_or_a_time_is_counted_as_lost(
+    writer: LedgerWriter, changes: dict[str, Any]
+) -> None:  # HA-10
+    writer.charge(charge(0, **changes))
+    writer.charge(charge(1))
+    assert writer.flush(10)
+    assert InferenceCharge.objects.count() == 1
+    assert writer.stats.lost == 1
+
+
+def test_what_only_the_database_refuses_leaves_the_row_with_its_key(
+    writer: LedgerWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:  # HA-10
+    monkeypatch.setitem(TEXT_LIMITS, "model", 10**6)
+    unfit = "x" * 300 if connection.vendor == "postgresql" else "x"
+    if connection.vendor == "sqlite":  # SQLite has no length of its own: a trigger stands in for it
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "CREATE TRIGGER refuse BEFORE INSERT ON agent_inference_charges WHEN NEW.model = 'x' "
+                "BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+    try:
+        writer.charge(charge(0))
+        writer.charge(charge(1, model=unfit))
+        say(writer, 1, "recorded")
+        writer.charge(charge(2))
+        assert writer.flush(10)
+    finally:
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("DROP TRIGGER refuse")
+    assert [row(index).model for index in (0, 1, 2)] == ["house-1", "", "house-1"]
+    assert row(1).capture_outcome == "recorded"
+    assert (writer.stats.written, writer.stats.reduced, writer.stats.lost) == (3, 1, 0)
+
+
+def test_the_limits_are_those_of_the_table() -> None:  # HA-10
+    limits = {f.name: f.max_length for f in InferenceCharge._meta.concrete_fields if getattr(f, "max_length", None)}
+    assert limits == {**TEXT_LIMITS, "capture_outcome": 10}
+    assert {f.name for f in InferenceCharge._meta.concrete_fields} - {"id"} == set(charge().__dict__)
+
+
+def test_costs_keep_ten_places() -> None:  # HA-10
+    fitted, refused = fit(charge(cost=Decimal("0.00000000014999")))
+    assert (fitted.cost, refused) == (Decimal("1E-10"), [])
+
+
+def test_rows_wait_while_the_database_is_away_and_are_written_when_it_is_back(
+    writer: LedgerWriter,
+) -> None:  # HA-10, SF-5
+    with table_away():
+        for index in range(150):
+            writer.charge(charge(index))
+            say(writer, index, "recorded")
+        assert not writer.flush(0.5)
+    assert writer.flush(20)
+    assert InferenceCharge.objects.filter(capture_outcome="recorded").count() == 150
+    assert writer.stats.lost == 0
+
+
+def test_what_a_closed_writer_left_is_written_by_the_next(tmp_path: Path) -> None:  # HA-10, SF-5
+    first = LedgerWriter(tmp_path / "spool")
+    with table_away():
+        first.charge(charge(0))
+        say(first, 0, "recorded")
+        assert not first.close(0.5)
+    second = LedgerWriter(tmp_path / "spool")
+    assert second.close(10)
+    assert row().capture_outcome == "recorded"
+
+
+def test_an_outcome_waits_for_its_row_across_writers(tmp_path: Path) -> None:  # HA-10
+    first = LedgerWriter(tmp_path / "spool")
+    say(first, 0, "failed", "no space")
+    assert first.close(10)
+    second = LedgerWriter(tmp_path / "spool")
+    second.charge(charge(0))
+    assert second.close(10)
+    assert (row().capture_outcome, row().capture_reason) == ("failed", "no space")
+
+
+def test_two_writers_may_share_a_spool(tmp_path: Path) -> None:  # HA-10
+    writers = [LedgerWriter(tmp_path / "spool") for _ in range(2)]
+    for index in range(100):
+        writers[index % 2].charge(charge(index))
+        say(writers[(index + 1) % 2], index, "recorded")
+    for writer in writers:
+        assert writer.close(20)
+    assert InferenceCharge.objects.filter(capture_outcome="recorded").count() == 100
+
+
+def test_many_threads_may_charge_at_once(writer: LedgerWriter) -> None:  # HA-10
+    def play(agent: int) -> None:
+        for index in range(50):
+            writer.charge(charge(index, agent_id=f"a{agent}"))
+
+    threads = [threading.Thread(target=play, args=(agent,)) for agent in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert writer.flush(20)
+    assert InferenceCharge.objects.count() == writer.stats.written == 200
+
+
+def test_the_spool_is_bounded_and_what_found_no_room_is_counted(tmp_path: Path) -> None:  # HA-10
+    writer = LedgerWriter(tmp_path / "spool", max_spool_bytes=64 * 1024, max_queued=50)
+    with table_away():
+        for index in range(1000):
+            writer.charge(charge(index))
+        writer.close(0.5)
+    assert (tmp_path / "spool").stat().st_size <= 64 * 1024
+    lost = writer.stats.lost
+    assert lost > 0
+    assert LedgerWriter(tmp_path / "spool").close(20)
+    assert InferenceCharge.objects.count() == 1000 - lost
+
+
+def test_a_damaged_spool_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # HA-10, SF-5
+    (tmp_path / "spool").write_bytes(b"not a database" * 1000)
+    writer = LedgerWriter(tmp_path / "spool")
+    writer.charge(charge())
+    assert writer.close(10)
+    assert row().action == "raise"
+    assert len(list(tmp_path.glob("spool.damaged-*"))) == 1
+    assert "damaged" in caplog.text
+
+
+def test_a_spool_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None:  # SF-4
+    (tmp_path / "file").touch()
+    with pytest.raises(SpoolError, match="cannot be used") as error:
+        LedgerWriter(tmp_path / "file" / "spool")
+    assert "\n" not in str(error.value)
+
+
+def test_the_spool_is_readable_by_its_owner_alone(writer: LedgerWriter, tmp_path: Path) -> None:  # SF-6
+    assert (tmp_path / "ledger.spool").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_charge_after_close_is_counted_and_harms_nobody(writer: LedgerWriter) -> None:  # HA-10
+    assert writer.close(5)
+    writer.charge(charge())
+    say(writer, 0, "recorded")
+    assert (writer.stats.lost, writer.stats.lost_outcomes) == (1, 1)
+
+
+def test_no_reason_is_logged_with_what_was_in_the_row(
+    writer: LedgerWriter, caplog: pytest.LogCaptureFixture
+) -> None:  # CAP-10
+    writer.charge(charge(0, model="secret\0prompt", agent_id="secret\0agent"))
+    writer.charge(charge(1, model="secret\0prompt"))
+    assert writer.flush(10)
+    assert "ledger" in caplog.text
+    assert "secret" not in caplog.text
