@@ -10,3 +10,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("", include("agentlab.common.urls")),
 ]
+
+handler400 = "agentlab.common.views.bad_request"
+handler403 = "agentlab.common.views.forbidden"
+handler404 = "agentlab.common.views.not_found"
+handler500 = "agentlab.common.views.broken"

@@ -1,0 +1,68 @@
+"""Numbers, money, durations and times for eyes: every digit that was there, and no digit that was not."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+
+def amount(value: object) -> str:
+    """A number with all its digits (`1,353`, `0.999`, `1.10`, `NaN`); anything else as its own text."""
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Decimal):
+        return f"{value:,f}" if value.is_finite() else str(value)
+    if isinstance(value, float):
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
+    return str(value)
+
+
+def money(value: Decimal | None) -> str:
+    """US dollars, to the last digit that is not zero: `$0.0031`, `$1.20`, `$0`."""
+    if value is None:
+        return "cost unknown"
+    if value == 0:
+        return "$0"
+    whole, _, cents = f"{abs(value):,f}".partition(".")
+    return f"{'−' if value < 0 else ''}${whole}.{cents.rstrip('0').ljust(2, '0')}"
+
+
+def duration(milliseconds: float | None) -> str:
+    """`85 ms`, `1.9 s`, `2 min 5 s`, `3 h 20 min`."""
+    if milliseconds is None:
+        return "duration unknown"
+    if milliseconds < 100:
+        return f"{milliseconds:.0f} ms"
+    if milliseconds < 59_950:
+        return f"{milliseconds / 1000:.1f} s"
+    minutes, seconds = divmod(round(milliseconds / 1000), 60)
+    if minutes < 60:
+        return f"{minutes} min {seconds} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
+
+
+def date_and_time(moment: datetime) -> str:
+    """`29 Nov 2026 14:02:11 UTC`."""
+    moment = _utc(moment)
+    return f"{moment.day} {moment:%b %Y %H:%M:%S} UTC"
+
+
+def clock(moment: datetime) -> str:
+    return f"{_utc(moment):%H:%M:%S}"
+
+
+def ago(moment: datetime, now: datetime) -> str:
+    """`just now`, `4 min ago`, `26 h ago`, `3 days ago`; a moment to come is given in full."""
+    seconds = (now - moment).total_seconds()
+    if seconds < -5:
+        return date_and_time(moment)
+    if seconds < 10:
+        return "just now"
+    for limit, unit, name in ((60, 1, "s"), (3600, 60, "min"), (48 * 3600, 3600, "h")):
+        if seconds < limit:
+            return f"{int(seconds // unit)} {name} ago"
+    return f"{int(seconds // 86400)} days ago"
