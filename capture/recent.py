@@ -1,0 +1,161 @@
+"""Which hands there are: the ledger's lists of hands, and an agent's day in numbers.
+
+The ledger grows for ever, so nothing here may read all of it: a list walks an index from its newest end and stops.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import CharField, Count, Exists, Model, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.functions import Concat
+from django.utils import timezone
+
+from agentlab.agents.models import CaptureOutcome, InferenceCharge
+from capture.models import AgentCallRecord
+
+MOST_HANDS = 100  # in one page of a list
+LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")  # microseconds since the epoch, row
+HandId = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentHand:
+    """A hand in one line. Counts and actions are of the agents asked for."""
+
+    table_id: str
+    hand_number: int
+    turns: int  # of the ledger: captured ones may have gone
+    fallbacks: int
+    kept: int  # durable rows
+    lost: int  # captures dropped or failed
+    agent_ids: list[str]  # in the order of their first action
+    actions: list[str]  # in action order
+    last_played_at: datetime
+
+    @property
+    def fallback_only(self) -> bool:
+        return 0 < self.turns == self.fallbacks
+
+
+@dataclass(frozen=True, slots=True)
+class RecentHands:
+    """A page of hands, newest first. `next_before` is the cursor of the page after it, None at the end."""
+
+    hands: list[RecentHand]
+    next_before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AgentDay:
+    """What an agent did since midnight UTC, and how many hands of it are kept in all."""
+
+    turns: int = 0
+    fallbacks: int = 0
+    cost: Decimal | None = None  # US dollars, of the turns whose cost is known; None where none is
+    kept_hands: int = 0
+
+
+def recent_hands(
+    before: str | None = None, limit: int = 25, agent_ids: Sequence[str] | None = None, *, kept: bool = False
+) -> RecentHands:
+    """The ledger's hands, newest first; with `kept`, the kept ones, last kept first; with `agent_ids`, only turns of
+    those agents count. Raises ValueError for a cursor that is not one of ours.
+
+    Three queries, whatever the number of hands.
+    """
+    limit = max(1, min(limit, MOST_HANDS))
+    model, when = (AgentCallRecord, "pinned_at") if kept else (InferenceCharge, "played_at")
+    rows = _last_of_each_hand(_of_agents(model, agent_ids), when)
+    if before is not None:
+        rows = rows.filter(_older_than(before, when))
+    last = list(rows.values_list("table_id", "hand_number", when, "id")[: limit + 1])
+    page = last[:limit]
+    hands = [(table_id, hand_number) for table_id, hand_number, _, _ in page]
+    charges = _by_hand(_of_agents(InferenceCharge, agent_ids), hands)
+    records = _by_hand(_of_agents(AgentCallRecord, agent_ids), hands)
+    found = [_recent(*row[:3], charges[row[0], row[1]], len(records[row[0], row[1]])) for row in page]
+    return RecentHands(found, _cursor(page[-1][2], page[-1][3]) if len(last) > limit else None)
+
+
+def today(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
+    """Each agent's day, in two queries; an agent without turns has zeros."""
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+    played = (
+        InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gte=midnight)
+        .values_list("agent_id")
+        .annotate(Count("id"), Count("id", filter=Q(is_fallback=True)), Sum("cost"))
+        .order_by()
+    )
+    hand = Concat("table_id", Value(":"), "hand_number", output_field=CharField())
+    kept = (
+        AgentCallRecord.objects.filter(agent_id__in=agent_ids)
+        .values_list("agent_id")
+        .annotate(Count(hand, distinct=True))
+        .order_by()
+    )
+    days = dict.fromkeys(agent_ids, AgentDay()) | {row[0]: AgentDay(*row[1:]) for row in played}
+    return days | {agent_id: replace(days[agent_id], kept_hands=hands) for agent_id, hands in kept}
+
+
+def _of_agents(model: type[Model], agent_ids: Sequence[str] | None) -> QuerySet[Any]:
+    rows = model._default_manager.order_by()
+    return rows if agent_ids is None else rows.filter(agent_id__in=agent_ids)
+
+
+def _last_of_each_hand(rows: QuerySet[Any], when: str) -> QuerySet[Any]:
+    """Each hand by its latest row: an anti-join on the hand's own index, so that LIMIT stops the walk early."""
+    later = rows.filter(
+        Q(**{f"{when}__gt": OuterRef(when)}) | Q(**{when: OuterRef(when)}, id__gt=OuterRef("id")),
+        table_id=OuterRef("table_id"),
+        hand_number=OuterRef("hand_number"),
+    )
+    return rows.filter(~Exists(later)).order_by(f"-{when}", "-id")
+
+
+def _cursor(at: datetime, row: int) -> str:
+    return f"{(at - EPOCH) // timedelta(microseconds=1)}.{row}"
+
+
+def _older_than(before: str, when: str) -> Q:
+    if not (parts := CURSOR.fullmatch(before)):
+        raise ValueError("not a cursor")
+    try:
+        at = EPOCH + timedelta(microseconds=int(parts[1]))
+    except OverflowError:
+        raise ValueError("not a cursor") from None
+    return Q(**{f"{when}__lt": at}) | Q(**{when: at}, id__lt=int(parts[2]))
+
+
+def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict[str, Any]]]:
+    """The rows of these hands in action order: facts alone, no content."""
+    wanted = Q(pk__in=[])
+    for table_id, hand_number in hands:
+        wanted |= Q(table_id=table_id, hand_number=hand_number)
+    names = ["table_id", "hand_number", "agent_id"]
+    if rows.model is InferenceCharge:
+        names += ["action", "is_fallback", "capture_outcome", "played_at"]
+    found: dict[HandId, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows.filter(wanted).order_by("action_index", "agent_id").values(*names):
+        found[row["table_id"], row["hand_number"]].append(row)
+    return found
+
+
+def _recent(table_id: str, hand_number: int, at: datetime, charges: list[dict[str, Any]], kept: int) -> RecentHand:
+    return RecentHand(
+        table_id=table_id,
+        hand_number=hand_number,
+        turns=len(charges),
+        fallbacks=sum(charge["is_fallback"] for charge in charges),
+        kept=kept,
+        lost=sum(charge["capture_outcome"] in LOST for charge in charges),
+        agent_ids=list(dict.fromkeys(charge["agent_id"] for charge in charges)),
+        actions=[charge["action"] for charge in charges],
+        last_played_at=max((charge["played_at"] for charge in charges), default=at),
+    )
