@@ -1,0 +1,74 @@
+"""The people and agents of a local site: one operator, two owners, and the house agents that are theirs."""
+
+import secrets
+from collections.abc import Sequence
+from typing import Protocol
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import User
+
+from agentlab.agents.models import Agent, AgentVersion
+from agentlab.agents.publishing import Skills, publish
+
+OPERATOR = "operator"
+OWNERS = ("ada", "ben")
+
+
+class Resident(Protocol):
+    """A house agent as its roster writes it down."""
+
+    @property
+    def slug(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def skill_sections(self) -> Skills: ...
+
+
+def ensure_people(*, reset: bool = False) -> dict[str, str | None]:
+    """The demo users' names and new passwords, or None for those whose password is as before.
+
+    A password is generated where there is none yet, or for everybody where `reset` is set; only its hash is kept.
+    """
+    return {name: _ensure_password(_person(name), reset) for name in (OPERATOR, *OWNERS)}
+
+
+def ensure_house(residents: Sequence[Resident], *, base_prompt: str, model: str = "house") -> list[AgentVersion]:
+    """The residents as agents with a published version each, shared out between the owners in turn.
+
+    A resident whose text has changed gets a new version; an agent that somebody else has taken over stays theirs.
+    """
+    owners = [_person(name) for name in OWNERS]
+    versions = []
+    for place, resident in enumerate(residents):
+        agent, _ = Agent.objects.get_or_create(
+            id=resident.slug, defaults={"name": resident.name, "owner": owners[place % len(owners)]}
+        )
+        version, _ = publish(
+            agent, base_prompt=base_prompt, strategy=resident.strategy, skills=resident.skill_sections, model=model
+        )
+        versions.append(version)
+    return versions
+
+
+def _person(name: str) -> User:
+    """The user, made without a password (nobody can sign in with none) where there is none."""
+    operator = name == OPERATOR
+    user, made = get_user_model().objects.get_or_create(
+        username=name, defaults={"is_staff": operator, "is_superuser": operator}
+    )
+    if made:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
+def _ensure_password(user: User, reset: bool) -> str | None:
+    if user.has_usable_password() and not reset:
+        return None
+    password = secrets.token_urlsafe(12)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return password

@@ -1,0 +1,127 @@
+"""What an owner does with an agent: makes it, publishes versions of it, whispers to it."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from agentlab.agents.models import Agent, AgentVersion, Whisper
+from agentlab.common import audit
+from agentlab.common.models import Deed
+
+SKILLS_AT_MOST = 12
+BASE_PROMPT = (
+    "You play no-limit Texas hold'em for chips at a table of two to nine. You see only your own cards and what is "
+    "public. Play to end each session with more chips than you began with.\n\n"
+    "Answer with your thoughts in a few sentences, then with one JSON object on a line of its own: "
+    '{"action": "fold" | "check" | "call" | "bet" | "raise", "amount": <total chips, for bet and raise alone>}. '
+    "Choose only among the legal actions and within the range that you are given."
+)
+
+
+class Refused(Exception):
+    """Says in one sentence why nothing was done."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a version would say. `skills` are {"name", "text"} in the order of the prompt."""
+
+    base_prompt: str
+    strategy: str
+    skills: list[dict[str, str]]
+    model: str
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    kind: Literal["same", "added", "removed", "gap"]
+    text: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a version's prompt and how it differs from the version before; no lines where it does not."""
+
+    name: str
+    text: str
+    diff: list[DiffLine]
+
+
+def create_agent(*, owner: User, name: str) -> Agent:
+    """A new agent. Its id is made of its name, numbered where the name is taken: two owners may both have a Rocky."""
+    stem = slugify(name)[:50] or "agent"
+    for number in range(1, 1000):
+        try:
+            with transaction.atomic():
+                return Agent.objects.create(id=stem if number == 1 else f"{stem}-{number}", name=name, owner=owner)
+        except IntegrityError:
+            continue
+    raise Refused("Too many agents have this name; choose another.")
+
+
+def newest_version(agent: Agent) -> AgentVersion | None:
+    return agent.versions.order_by("-number").first()
+
+
+def draft_of(version: AgentVersion | None) -> Draft:
+    """What the form begins with: the newest version, or the base prompt alone."""
+    if version is None:
+        return Draft(BASE_PROMPT, "", [], "house")
+    return Draft(version.base_prompt, version.strategy, version.skills, version.model)
+
+
+@transaction.atomic
+def publish(agent: Agent, draft: Draft) -> AgentVersion:
+    """The agent's next version, seated from the next hand on. Raises Refused where it would say what the last one says."""
+    Agent.objects.select_for_update().get(pk=agent.pk)  # two publishers at once get two numbers
+    last = newest_version(agent)
+    if last is not None and draft_of(last) == draft:
+        raise Refused(f"Nothing differs from v{last.number}, so there is nothing to publish.")
+    number = last.number + 1 if last else 1
+    values = {field.name: getattr(draft, field.name) for field in fields(Draft)}
+    return AgentVersion.objects.create(id=f"{agent.pk}-v{number}", agent=agent, number=number, **values)
+
+
+@transaction.atomic
+def whisper(agent: Agent, *, author: User, text: str) -> Whisper:
+    """A message that the agent hears from its next turn on."""
+    said = Whisper.objects.create(agent=agent, author=author, text=text)
+    audit.record(author, Deed.WHISPERED, [agent.pk], detail=f"{len(text)} characters")
+    return said
+
+
+def parts(version: AgentVersion, previous: AgentVersion | None) -> list[Part]:
+    """The version's parts in the order of the prompt, each with its difference to the previous version; parts that
+    only the previous one had come last, all removed."""
+    new, old = _texts(version), _texts(previous) if previous else {}
+    gone = {name: "" for name in old if name not in new}
+    return [Part(name, text, _diff(old.get(name, ""), text) if previous else []) for name, text in (new | gone).items()]
+
+
+def _texts(version: AgentVersion) -> dict[str, str]:
+    texts = {"Model": version.model, "Base prompt": version.base_prompt, "Strategy": version.strategy}
+    for skill in version.skills:
+        name = f"Skill: {skill.get('name', '')}"
+        texts[name] = texts[name] + "\n" + skill.get("text", "") if name in texts else skill.get("text", "")
+    return texts
+
+
+def _diff(old: str, new: str) -> list[DiffLine]:
+    if old == new:
+        return []
+    return [_line(line) for line in list(_unified(old.split("\n"), new.split("\n")))[2:]]
+
+
+def _unified(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
+    return list(difflib.unified_diff(old, new, lineterm="", n=3))
+
+
+def _line(line: str) -> DiffLine:
+    kinds: dict[str, Literal["same", "added", "removed", "gap"]] = {"+": "added", "-": "removed", "@": "gap"}
+    kind = kinds.get(line[:1], "same")
+    return DiffLine(kind, "" if kind == "gap" else line[1:])
