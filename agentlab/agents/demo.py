@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from agentlab.agents.models import Agent, AgentVersion
-from agentlab.agents.publishing import Skills, publish
+from agentlab.agents.services import Draft, draft_of, newest_version, publish
 
 OPERATOR = "operator"
 OWNERS = ("ada", "ben")
@@ -24,7 +24,7 @@ class Resident(Protocol):
     @property
     def strategy(self) -> str: ...
     @property
-    def skill_sections(self) -> Skills: ...
+    def skill_sections(self) -> list[dict[str, str]]: ...
 
 
 def ensure_people(*, reset: bool = False) -> dict[str, str | None]:
@@ -46,10 +46,9 @@ def ensure_house(residents: Sequence[Resident], *, base_prompt: str, model: str 
         agent, _ = Agent.objects.get_or_create(
             id=resident.slug, defaults={"name": resident.name, "owner": owners[place % len(owners)]}
         )
-        version, _ = publish(
-            agent, base_prompt=base_prompt, strategy=resident.strategy, skills=resident.skill_sections, model=model
-        )
-        versions.append(version)
+        draft = Draft(base_prompt, resident.strategy, resident.skill_sections, model)
+        newest = newest_version(agent)
+        versions.append(newest if newest and draft_of(newest) == draft else publish(agent, draft))
     return versions
 
 
