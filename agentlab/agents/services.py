@@ -1,7 +1,6 @@
 """What an owner does with an agent: makes it, publishes versions of it, whispers to it."""
 
 import difflib
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -9,18 +8,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
+from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.models import Agent, AgentVersion, Whisper
 from agentlab.common import audit
 from agentlab.common.models import Deed
-
-SKILLS_AT_MOST = 12
-BASE_PROMPT = (
-    "You play no-limit Texas hold'em for chips at a table of two to nine. You see only your own cards and what is "
-    "public. Play to end each session with more chips than you began with.\n\n"
-    "Answer with your thoughts in a few sentences, then with one JSON object on a line of its own: "
-    '{"action": "fold" | "check" | "call" | "bet" | "raise", "amount": <total chips, for bet and raise alone>}. '
-    "Choose only among the legal actions and within the range that you are given."
-)
 
 
 class Refused(Exception):
@@ -77,7 +68,8 @@ def draft_of(version: AgentVersion | None) -> Draft:
 
 @transaction.atomic
 def publish(agent: Agent, draft: Draft) -> AgentVersion:
-    """The agent's next version, seated from the next hand on. Raises Refused where it would say what the last one says."""
+    """The agent's next version, seated from the next hand on. Raises Refused where it would say what the last
+    one says."""
     Agent.objects.select_for_update().get(pk=agent.pk)  # two publishers at once get two numbers
     last = newest_version(agent)
     if last is not None and draft_of(last) == draft:
@@ -114,11 +106,8 @@ def _texts(version: AgentVersion) -> dict[str, str]:
 def _diff(old: str, new: str) -> list[DiffLine]:
     if old == new:
         return []
-    return [_line(line) for line in list(_unified(old.split("\n"), new.split("\n")))[2:]]
-
-
-def _unified(old: Sequence[str], new: Sequence[str]) -> Sequence[str]:
-    return list(difflib.unified_diff(old, new, lineterm="", n=3))
+    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="")
+    return [_line(line) for line in list(lines)[2:]]  # the first two name files
 
 
 def _line(line: str) -> DiffLine:

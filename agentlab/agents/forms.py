@@ -1,0 +1,73 @@
+"""What an owner may type: sizes are checked here, and NUL is refused by every text field."""
+
+from typing import Any
+
+from django import forms
+
+from agentlab.agents.models import Agent, Whisper
+from agentlab.agents.services import Draft
+
+SKILLS_AT_MOST = 12
+SKILL_TEXT_LIMIT = 8000
+BLANK_SKILLS = 2  # offered beyond those that are there
+
+
+class AgentForm(forms.ModelForm[Agent]):
+    class Meta:
+        model = Agent
+        fields = ["name"]
+
+
+class WhisperForm(forms.ModelForm[Whisper]):
+    class Meta:
+        model = Whisper
+        fields = ["text"]
+        widgets = {"text": forms.Textarea(attrs={"rows": 2, "maxlength": Whisper.MAX_LENGTH})}
+
+
+class VerbatimField(forms.CharField):
+    """Text whose every character counts: not stripped, and a browser's CRLF is one newline again."""
+
+    widget = forms.Textarea(attrs={"rows": 12, "class": "verbatim"})
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(strip=False, **kwargs)
+
+    def to_python(self, value: Any) -> str:
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class VersionForm(forms.Form):
+    base_prompt = VerbatimField(max_length=20_000)
+    strategy = VerbatimField(max_length=20_000)
+    model = forms.CharField(
+        max_length=120, help_text="house, or the name of a model of the configured OpenAI-compatible endpoint"
+    )
+
+
+class SkillForm(forms.Form):
+    name = forms.CharField(max_length=80, required=False)
+    text = VerbatimField(max_length=SKILL_TEXT_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 5}))
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if bool(cleaned.get("name")) != bool(cleaned.get("text")) and not self.errors:
+            raise forms.ValidationError("A skill needs a name and a text; leave both empty for none.")
+        return cleaned
+
+
+SkillFormSet = forms.formset_factory(
+    SkillForm, extra=BLANK_SKILLS, max_num=SKILLS_AT_MOST, absolute_max=SKILLS_AT_MOST, validate_max=True
+)
+
+
+def bound_or_initial(draft: Draft, data: Any = None) -> tuple[VersionForm, Any]:
+    """The two halves of the page: the texts and the list of skills."""
+    initial = {"base_prompt": draft.base_prompt, "strategy": draft.strategy, "model": draft.model}
+    return VersionForm(data, initial=initial), SkillFormSet(data, initial=draft.skills, prefix="skill")
+
+
+def draft_from(form: VersionForm, skills: Any) -> Draft:
+    """The draft that two valid halves make; a skill whose fields were emptied is gone."""
+    kept = [{"name": row["name"], "text": row["text"]} for row in skills.cleaned_data if row.get("text")]
+    return Draft(skills=kept, **form.cleaned_data)

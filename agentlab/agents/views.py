@@ -1,0 +1,88 @@
+"""The owner's pages that need no captured turn: making an agent, its versions, whispers to it.
+
+Its hands are read in the room that records them (`capture/owner_views.py`).
+"""
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from agentlab.agents import services
+from agentlab.agents.forms import AgentForm, WhisperForm, bound_or_initial, draft_from
+from agentlab.agents.models import Agent, AgentVersion
+from agentlab.common.access import owned, visible
+from agentlab.common.paging import numbered, page_number
+
+PAGE = 50  # versions or whispers
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_agent(request: HttpRequest) -> HttpResponse:
+    form = AgentForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            agent = services.create_agent(owner=request.user, name=form.cleaned_data["name"])
+        except services.Refused as refused:
+            form.add_error("name", str(refused))
+        else:
+            return redirect("publish", agent.pk)
+    return render(request, "agents/new.html", {"form": form})
+
+
+@require_GET
+def versions(request: HttpRequest, agent_id: str) -> HttpResponse:
+    agent = get_object_or_404(visible(Agent.objects.all(), request.user), pk=agent_id)
+    published = agent.versions.order_by("-number")
+    context = {"agent": agent, "tab": "versions", **_page(request, published), **_rights(request, agent)}
+    return render(request, "agents/versions.html", context)
+
+
+@require_GET
+def version(request: HttpRequest, agent_id: str, number: int) -> HttpResponse:
+    """What one version said, and how it differs from the one before."""
+    agent = get_object_or_404(visible(Agent.objects.all(), request.user), pk=agent_id)
+    shown = get_object_or_404(agent.versions, number=number)
+    previous = agent.versions.filter(number__lt=number).order_by("-number").first()
+    context = {"agent": agent, "tab": "versions", "version": shown, "previous": previous}
+    context["parts"] = services.parts(shown, previous)
+    return render(request, "agents/version.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def publish(request: HttpRequest, agent_id: str) -> HttpResponse:
+    agent = get_object_or_404(owned(Agent.objects.all(), request.user), pk=agent_id)
+    draft = services.draft_of(services.newest_version(agent))
+    form, skills = bound_or_initial(draft, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid() and skills.is_valid():
+        try:
+            made = services.publish(agent, draft_from(form, skills))
+        except services.Refused as refused:
+            form.add_error(None, str(refused))
+        else:
+            return redirect("version", agent.pk, made.number)
+    return render(request, "agents/publish.html", {"agent": agent, "tab": "versions", "form": form, "skills": skills})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
+    """What was whispered to the agent, newest first, and the next whisper."""
+    scope = owned if request.method == "POST" else visible
+    agent = get_object_or_404(scope(Agent.objects.all(), request.user), pk=agent_id)
+    form = WhisperForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        services.whisper(agent, author=request.user, text=form.cleaned_data["text"])
+        return HttpResponseRedirect(request.path)
+    said = agent.whispers.select_related("author").order_by("-created_at", "-id")
+    context = {"agent": agent, "tab": "whispers", "form": form, **_page(request, said), **_rights(request, agent)}
+    return render(request, "agents/whispers.html", context)
+
+
+def _rights(request: HttpRequest, agent: Agent) -> dict[str, bool]:
+    return {"is_owner": agent.owner_id == request.user.pk}
+
+
+def _page(request: HttpRequest, rows: QuerySet[AgentVersion]) -> dict[str, object]:
+    pages = max(1, -(-rows.count() // PAGE))
+    number = page_number(request.GET.get("page"), pages)
+    return {"rows": rows[(number - 1) * PAGE : number * PAGE], "pager": numbered(request.path, number, pages)}
