@@ -32,20 +32,20 @@ def new_agent(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def versions(request: HttpRequest, agent_id: str) -> HttpResponse:
-    agent = get_object_or_404(visible(Agent.objects.all(), request.user), pk=agent_id)
+    agent = get_object_or_404(visible(Agent.objects.select_related("owner"), request.user), pk=agent_id)
     published = agent.versions.order_by("-number")
     context = {"agent": agent, "tab": "versions", **_page(request, published), **_rights(request, agent)}
     return render(request, "agents/versions.html", context)
 
 
 @require_GET
-def version(request: HttpRequest, agent_id: str, number: int) -> HttpResponse:
+def version(request: HttpRequest, agent_id: str, version_id: str) -> HttpResponse:
     """What one version said, and how it differs from the one before."""
-    agent = get_object_or_404(visible(Agent.objects.all(), request.user), pk=agent_id)
-    shown = get_object_or_404(agent.versions, number=number)
-    previous = agent.versions.filter(number__lt=number).order_by("-number").first()
-    context = {"agent": agent, "tab": "versions", "version": shown, "previous": previous}
-    context["parts"] = services.parts(shown, previous)
+    agent = get_object_or_404(visible(Agent.objects.select_related("owner"), request.user), pk=agent_id)
+    shown = get_object_or_404(agent.versions, pk=version_id)
+    previous = agent.versions.filter(number__lt=shown.number).order_by("-number").first()
+    context = {"agent": agent, "tab": "versions", "inside": True, "version": shown, "previous": previous}
+    context |= {"parts": services.parts(shown, previous), **_rights(request, agent)}
     return render(request, "agents/version.html", context)
 
 
@@ -60,15 +60,16 @@ def publish(request: HttpRequest, agent_id: str) -> HttpResponse:
         except services.Refused as refused:
             form.add_error(None, str(refused))
         else:
-            return redirect("version", agent.pk, made.number)
-    return render(request, "agents/publish.html", {"agent": agent, "tab": "versions", "form": form, "skills": skills})
+            return redirect("version", agent.pk, made.pk)
+    context = {"agent": agent, "tab": "versions", "inside": True, "form": form, "skills": skills, "is_owner": True}
+    return render(request, "agents/publish.html", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
     """What was whispered to the agent, newest first, and the next whisper."""
     scope = owned if request.method == "POST" else visible
-    agent = get_object_or_404(scope(Agent.objects.all(), request.user), pk=agent_id)
+    agent = get_object_or_404(scope(Agent.objects.select_related("owner"), request.user), pk=agent_id)
     form = WhisperForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         services.whisper(agent, author=request.user, text=form.cleaned_data["text"])
