@@ -19,7 +19,7 @@ MAX_CHIPS = 2**53 - 1
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_CHIPS)]
 Move: TypeAlias = Literal["fold", "check", "call", "raise"]
-Street: TypeAlias = Literal["preflop", "flop", "turn", "river", "showdown"]
+Street: TypeAlias = Literal["preflop", "flop", "turn", "river", "over"]
 Status: TypeAlias = Literal["active", "folded", "all_in", "out"]
 Cause: TypeAlias = Literal["chosen", "timeout", "disconnected", "left"]
 

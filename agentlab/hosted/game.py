@@ -290,7 +290,7 @@ class Hand:
     @property
     def _street(self) -> Street:
         index = self._state.street_index
-        return "showdown" if index is None else STREETS[index]
+        return "over" if index is None else STREETS[index]
 
     def shown(self) -> dict[int, tuple[str, ...]]:
         """The hands that were shown, by seat."""
