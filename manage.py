@@ -10,9 +10,13 @@ def main() -> None:
     from agentlab.local import use_local_defaults
 
     use_local_defaults(sys.argv[1:2])
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"agentlab: {error}")
 
 
 if __name__ == "__main__":

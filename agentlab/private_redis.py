@@ -14,6 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from agentlab.local import make_private
+from agentlab.processes import end_with_parent
 
 
 class PrivateRedisError(Exception):
@@ -59,24 +60,37 @@ class PrivateRedis:
             client.close()
 
     def start(self, *, timeout: float = 10) -> "PrivateRedis":
-        """Starts the server and waits until it answers. Raises PrivateRedisError."""
+        """Starts the server and waits until it answers; it ends with the thread that calls this, at the latest.
+
+        Raises PrivateRedisError.
+        """
         folder = make_private(self.socket.parent)
         self.socket.unlink(missing_ok=True)
         arguments = ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700", "--dir", str(folder)]
         arguments += ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", *self.options]
         with (folder / "redis.log").open("ab") as log:
             self.process = subprocess.Popen(
-                [find_binary(), *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                [find_binary(), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - one prepared call
             )
-        deadline = time.monotonic() + timeout
-        while time.monotonic() < deadline:
-            if self.process.poll() is not None:
-                raise PrivateRedisError(f"the private Redis did not start; see {folder / 'redis.log'}")
-            if self.is_up():
-                return self
+        try:
+            self._wait(time.monotonic() + timeout, folder / "redis.log")
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _wait(self, deadline: float, log: Path) -> None:
+        while not self.is_up():
+            if self.process is None or self.process.poll() is not None:
+                raise PrivateRedisError(f"the private Redis did not start; see {log}")
+            if time.monotonic() > deadline:
+                raise PrivateRedisError(f"the private Redis did not answer in time; see {log}")
             time.sleep(0.02)
-        self.stop()
-        raise PrivateRedisError(f"the private Redis did not answer within {timeout:g} s; see {folder / 'redis.log'}")
 
     def stop(self) -> None:
         if self.process is None:

@@ -4,10 +4,12 @@ from django.contrib import admin
 from django.urls import include, path
 
 from agentlab.common.signin import admin_sign_in
+from agentlab.health import healthz
 
 urlpatterns = [
     path("admin/login/", admin_sign_in),
     path("admin/", admin.site.urls),
+    path("healthz", healthz, name="healthz"),
     path("", include("agentlab.common.urls")),
 ]
 

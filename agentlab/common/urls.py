@@ -8,5 +8,4 @@ urlpatterns = [
     path("login", views.SignIn.as_view(), name="login"),
     path("logout", LogoutView.as_view(), name="logout"),
     path("theme", views.set_theme, name="theme"),
-    path("healthz", views.healthz, name="healthz"),
 ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBadRequest
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
 from django.utils.decorators import method_decorator
@@ -65,11 +65,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     response = redirect(wanted if safe else "/")
     response.set_cookie("theme", theme, max_age=ONE_YEAR, samesite="Lax", secure=request.is_secure(), httponly=True)
     return response
-
-
-@login_not_required
-def healthz(request: HttpRequest) -> JsonResponse:
-    return JsonResponse({"ok": True})
 
 
 def _refused(request: HttpRequest, status: int, message: str) -> HttpResponse:

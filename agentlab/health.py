@@ -1,0 +1,88 @@
+"""`/healthz`: whether this site can serve, for whatever watches it. Anybody may ask, and learns no secret."""
+
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ImproperlyConfigured
+from django.db import Error, connection
+from django.http import HttpRequest, JsonResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+from django_redis import get_redis_connection
+from redis import RedisError
+
+from agentlab.agents.models import CaptureOutcome, InferenceCharge
+
+T = TypeVar("T")
+
+SECONDS = 2.0  # a store that has not answered by then is down for whoever asks
+
+# Few threads on purpose: where a store hangs, later questions wait behind the first ones and are answered "down".
+_askers = ThreadPoolExecutor(4, thread_name_prefix="healthz")
+
+
+@dataclass(frozen=True)
+class Health:
+    """`last_captured` is the newest turn that the ledger knows to be captured, None where there is none."""
+
+    database: bool
+    capture_redis: bool
+    last_captured: datetime | None
+
+    @property
+    def ok(self) -> bool:
+        return self.database and self.capture_redis
+
+
+@login_not_required
+@require_safe
+def healthz(request: HttpRequest) -> JsonResponse:
+    """200 where database and capture Redis answer, 503 where one does not. Ages are in seconds."""
+    health = check()
+    age = (timezone.now() - health.last_captured).total_seconds() if health.last_captured else None
+    body = {
+        "ok": health.ok,
+        "database": _word(health.database),
+        "captureRedis": _word(health.capture_redis),
+        "lastCapturedTurnAge": None if age is None else round(max(0.0, age), 1),
+    }
+    return JsonResponse(body, status=200 if health.ok else 503)
+
+
+def check() -> Health:
+    """Asks both stores at once, for SECONDS at most."""
+    database, redis = _askers.submit(_ask_database), _askers.submit(_ask_redis)
+    wait([database, redis], timeout=SECONDS)
+    answered, last = _answer(database, (False, None))
+    return Health(answered, _answer(redis, False), last)
+
+
+def _answer(future: Future[T], otherwise: T) -> T:
+    if future.done():
+        return future.result()
+    future.cancel()
+    return otherwise
+
+
+def _ask_database() -> tuple[bool, datetime | None]:
+    try:
+        recorded = InferenceCharge.objects.filter(capture_outcome=CaptureOutcome.RECORDED)
+        return True, recorded.order_by("-played_at", "-id").values_list("played_at", flat=True).first()
+    except Error:
+        return False, None
+    finally:
+        connection.close()
+
+
+def _ask_redis() -> bool:
+    try:
+        return bool(get_redis_connection("capture").ping())
+    except (RedisError, OSError, ImproperlyConfigured):
+        return False
+
+
+def _word(up: bool) -> str:
+    return "up" if up else "down"

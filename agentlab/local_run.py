@@ -1,0 +1,150 @@
+"""What `manage.py up` does, step by step: the local site as a handful of functions over one set of children."""
+
+import errno
+import fcntl
+import os
+import socket
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+from django.conf import settings
+from django.core.management import call_command
+
+from agentlab.agents import demo
+from agentlab.common import local_site
+from agentlab.hosted.house_roster import BASE_PROMPT, HOUSE
+from agentlab.local import make_private
+from agentlab.private_redis import PrivateRedis
+from agentlab.processes import Child, Children
+
+WORKERS, THREADS = 2, 8  # two processes, so that one slow page holds nobody up
+SEATS = 4
+ANSWERS_WITHIN = 60.0  # seconds for the site's first answer; a laptop takes about two
+LEFTOVER_GONE_WITHIN = 5.0
+
+
+class UpError(Exception):
+    """Says in one line why the local site cannot run."""
+
+
+@contextmanager
+def only_one(state: Path) -> Iterator[None]:
+    """Holds the state folder; two local sites on one would each run a Redis and a table of their own."""
+    with (make_private(state) / "up.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise UpError(f"already running on {state} (process {file.read().strip() or 'unknown'})") from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The site's socket, bound here and handed on, so that no other program can take the port in between."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(address[:2], family=family, backlog=256)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise UpError(f"port {port} is in use: --port names another, --port 0 takes a free one") from None
+        raise UpError(f"cannot listen on {host} port {port}: {error.strerror}") from None
+
+
+def prepare() -> None:
+    """Static files and tables."""
+    call_command("collectstatic", interactive=False, verbosity=0)
+    local_site.prepare()
+    demo.ensure_house(HOUSE[:SEATS], base_prompt=BASE_PROMPT)
+
+
+@contextmanager
+def capture_redis() -> Iterator[None]:
+    """A private Redis for the life of the block, or the one that the environment names."""
+    if os.environ.get("AGENT_CAPTURE_REDIS_URL"):
+        _ask(settings.AGENT_CAPTURE_REDIS_URL)
+        yield
+        return
+    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET)
+    deadline = time.monotonic() + LEFTOVER_GONE_WITHIN
+    while server.is_up():  # of a parent that was killed a moment ago, or of a command that is still running
+        if time.monotonic() > deadline:
+            raise UpError(f"another Redis runs at {server.socket}: end the command that started it")
+        time.sleep(0.1)
+    with server:
+        yield
+
+
+def start_site(children: Children, listener: socket.socket, log: Path) -> Child:
+    """The web server on the socket. Returns once it answers. Raises ProcessError or UpError."""
+    server = [sys.executable, "-m", "gunicorn", "agentlab.wsgi:application", "--bind", f"fd://{listener.fileno()}"]
+    server += ["--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS)]
+    server += ["--graceful-timeout", "3", "--no-control-socket", "--log-level", "warning"]
+    site = children.start("the site", server, log=log, env=_environment(listener), pass_fds=[listener.fileno()])
+    deadline = time.monotonic() + ANSWERS_WITHIN
+    while (why := _does_not_answer(listener)) and time.monotonic() < deadline:
+        if site.code is not None:
+            raise site.ended()
+        time.sleep(0.1)
+    if why:
+        raise UpError(f"the site does not answer: {why}; see {log}")
+    return site
+
+
+def start_play(children: Children, hands: int | None, log: Path) -> Child:
+    """The house agents at a table of their own: for ever, or for so many hands."""
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "play", "--agents", str(SEATS)]
+    command += ["--hands", "0" if hands is None else str(hands), "--pace", "watch"]
+    return children.start("the table", command, log=log, env=os.environ)
+
+
+def watch(children: Children, table: Child | None, on_played: Callable[[], object]) -> None:
+    """Until a signal comes. Raises ProcessError when a child ends that should not; a table may, when all is played."""
+    while True:
+        if dead := children.dead():
+            if dead is not table or dead.code != 0:
+                raise dead.ended()
+            children.forget(dead)
+            on_played()
+        time.sleep(0.25)
+
+
+def url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104
+    return f"http://{shown}:{port}"
+
+
+def _environment(listener: socket.socket) -> dict[str, str]:
+    """The site's own address is always allowed, whatever else ALLOWED_HOSTS says."""
+    host = listener.getsockname()[0]
+    named = {*settings.ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
+    return {**os.environ, "ALLOWED_HOSTS": ",".join(sorted(named)), "DJANGO_SETTINGS_MODULE": "agentlab.settings"}
+
+
+def _does_not_answer(listener: socket.socket) -> str:
+    """Why /healthz is not 200, or nothing."""
+    try:
+        with urllib.request.urlopen(f"{url(listener)}/healthz", timeout=5) as answer:  # noqa: S310
+            return "" if answer.status == 200 else f"status {answer.status}"
+    except urllib.error.HTTPError as error:
+        return f"/healthz says {error.code}: {error.read(200).decode(errors='replace')}"
+    except OSError as error:
+        return str(error)
+
+
+def _ask(redis_url: str) -> None:
+    try:
+        client = redis.Redis.from_url(redis_url, socket_connect_timeout=3, socket_timeout=3)
+        client.ping()
+        client.close()
+    except (redis.RedisError, OSError, ValueError) as error:  # its text may hold the URL and its password
+        raise UpError(f"AGENT_CAPTURE_REDIS_URL is set, and no Redis answers there ({type(error).__name__})") from None

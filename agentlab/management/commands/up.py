@@ -1,0 +1,93 @@
+"""`manage.py up`: the whole site on this machine, with agents that play, until Ctrl-C."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+
+from agentlab import local_run
+from agentlab.agents import demo
+from agentlab.local import make_private
+from agentlab.local_run import UpError
+from agentlab.private_redis import PrivateRedisError
+from agentlab.processes import Children, ProcessError, Stop, Stopping
+from agentlab.ready import ReadyFile, ReadyFileError
+
+SEES = {
+    demo.OPERATOR: "every agent's turns: /agent-capture, and the admin",
+    **dict.fromkeys(demo.OWNERS, "their own agents: /agents"),
+}
+
+
+class Command(BaseCommand):
+    help = "Runs the local site: private Redis, migrations, demo users, house agents that play, and the pages."
+    requires_system_checks = ()  # they ask Redis, which is not there yet
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
+        parser.add_argument("--port", type=_port, default=8000, help="8000; 0 takes a free one")
+        parser.add_argument("--hands", type=_count, help="stop playing after so many hands; the site stays")
+        parser.add_argument("--no-play", action="store_true", help="seat nobody")
+        parser.add_argument("--reset-passwords", action="store_true", help="new passwords for the demo users")
+        parser.add_argument(
+            "--ready-file",
+            type=Path,
+            metavar="PATH",
+            help="write url, users and service key as JSON once the site answers; resets the passwords",
+        )
+
+    def handle(self, **options: Any) -> None:
+        try:
+            with ExitStack() as stack:
+                self._run(stack, options)
+        except Stop:
+            self.stdout.write("\nEnded: the table, the site and the private Redis are gone.")
+        except (UpError, ReadyFileError, PrivateRedisError, ProcessError) as error:
+            raise CommandError(str(error)) from None
+
+    def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
+        stopping = stack.enter_context(Stopping())
+        stack.enter_context(local_run.only_one(settings.STATE_DIR))
+        ready = ReadyFile(options["ready_file"]) if options["ready_file"] else None
+        listener = stack.enter_context(local_run.listen(options["host"], options["port"]))
+        local_run.prepare()
+        stack.enter_context(local_run.capture_redis())
+        children = stack.enter_context(Children(stopping))
+        logs = make_private(settings.STATE_DIR / "logs")
+        local_run.start_site(children, listener, logs / "site.log")
+        people = demo.ensure_people(reset=options["reset_passwords"] or ready is not None)
+        self._say_where(local_run.url(listener), people)
+        if ready:
+            stack.callback(ready.remove)
+            users = {name: password for name, password in people.items() if password}
+            ready.write(url=local_run.url(listener), users=users, service_key=settings.AGENT_CAPTURE_SERVICE_KEY)
+        table = None if options["no_play"] else local_run.start_play(children, options["hands"], logs / "table.log")
+        local_run.watch(children, table, lambda: self.stdout.write("All hands are played; the site stays."))
+
+    def _say_where(self, url: str, people: dict[str, str | None]) -> None:
+        self.stdout.write(f"agentlab is at {url} (Ctrl-C ends it)\n\n")
+        for name, password in people.items():
+            self.stdout.write(f"  {name:10}{password or '(as before)':20}{SEES[name]}")
+        if all(people.values()):
+            self.stdout.write("\nThe passwords are shown this once: only their hashes are kept.")
+        else:
+            self.stdout.write("\nPasswords are as before; --reset-passwords makes new ones.")
+        self.stdout.write(f"Data and logs: {settings.STATE_DIR}")
+        self.stdout.flush()
+
+
+def _port(text: str) -> int:
+    return _whole(text, 0, 65535, "a port is a number from 0 to 65535")
+
+
+def _count(text: str) -> int:
+    return _whole(text, 1, 10**9, "a number of hands is 1 or more")
+
+
+def _whole(text: str, least: int, most: int, otherwise: str) -> int:
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise ArgumentTypeError(otherwise)
+    return int(text)
