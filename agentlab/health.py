@@ -3,7 +3,7 @@
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
@@ -55,7 +55,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def check() -> Health:
     """Asks both stores at once, for SECONDS at most."""
     database, redis = _askers.submit(_ask_database), _askers.submit(_ask_redis)
-    wait([database, redis], timeout=SECONDS)
+    both: list[Future[Any]] = [database, redis]
+    wait(both, timeout=SECONDS)
     answered, last = _answer(database, (False, None))
     return Health(answered, _answer(redis, False), last)
 
