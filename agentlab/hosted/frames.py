@@ -38,25 +38,25 @@ class _FromAgent(
     pass
 
 
-class Enter(_FromAgent, tag="enter"):
+class Enter(_FromAgent, frozen=True, kw_only=True, tag="enter"):
     """First frame of a connection: who this is."""
 
     agent_token: Annotated[str, msgspec.Meta(max_length=2048)]
 
 
-class Sit(_FromAgent, tag="sit"):
+class Sit(_FromAgent, frozen=True, kw_only=True, tag="sit"):
     """Asks for a seat, or takes one's own again."""
 
 
-class Stand(_FromAgent, tag="stand"):
+class Stand(_FromAgent, frozen=True, kw_only=True, tag="stand"):
     """Leaves the game: what is left of this hand is played safely at once, and no further hand is dealt in."""
 
 
-class PostBlind(_FromAgent, tag="post_blind"):
+class PostBlind(_FromAgent, frozen=True, kw_only=True, tag="post_blind"):
     """Standing consent to pay blinds and antes whenever they fall to this seat; without it no hand is dealt in."""
 
 
-class Action(_FromAgent, tag="action"):
+class Action(_FromAgent, frozen=True, kw_only=True, tag="action"):
     """The answer to one `your_turn`, which it names by hand and action index."""
 
     hand_number: Count
@@ -93,7 +93,7 @@ class PotView(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     seats: list[int]
 
 
-class GameState(_FromTable, tag="game_state"):
+class GameState(_FromTable, frozen=True, kw_only=True, tag="game_state"):
     """The table as one viewer sees it. It replaces every earlier one."""
 
     table_id: str
@@ -132,7 +132,7 @@ class ChipRange(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     max: int
 
 
-class YourTurn(_FromTable, tag="your_turn"):
+class YourTurn(_FromTable, frozen=True, kw_only=True, tag="your_turn"):
     """Asks for a decision; the latest `game_state` names its hand and action index."""
 
     legal_actions: list[Move]
@@ -143,7 +143,7 @@ class YourTurn(_FromTable, tag="your_turn"):
     """Milliseconds since 1970-01-01 UTC. Later answers are refused."""
 
 
-class PlayerAction(_FromTable, tag="player_action"):
+class PlayerAction(_FromTable, frozen=True, kw_only=True, tag="player_action"):
     """What a seat did, sent to everyone, the seat itself included."""
 
     hand_number: int
@@ -182,7 +182,7 @@ class PotResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     shares: dict[int, int]
 
 
-class HandResult(_FromTable, tag="hand_result"):
+class HandResult(_FromTable, frozen=True, kw_only=True, tag="hand_result"):
     """The end of a hand."""
 
     table_id: str
@@ -195,7 +195,7 @@ class HandResult(_FromTable, tag="hand_result"):
     seats: list[SeatResult]
 
 
-class Rejected(_FromTable, tag="rejected"):
+class Rejected(_FromTable, frozen=True, kw_only=True, tag="rejected"):
     """A frame that the table did not take, by the hand and action index that it named (null where it named none)."""
 
     hand_number: int | None

@@ -254,7 +254,9 @@ class Hand:
     def act(self, move: Move, amount: int | None = None) -> Done:
         """Plays a move for the seat to act. Raises IllegalMove and changes nothing where it is not legal."""
         self.verify(move, amount)
-        state, index, street = self._state, self._state.actor_index, self._street
+        state, street, seat = self._state, self._street, self.to_act
+        assert seat is not None
+        index = self.seats.index(seat)
         left = state.stacks[index]
         if move == "raise":
             all_in = amount == left + state.bets[index]
@@ -267,7 +269,7 @@ class Hand:
             all_in = amount == left
             state.check_or_call()
         self._advance()
-        return Done(self.seats[index], street, move, amount, all_in)
+        return Done(seat, street, move, amount, all_in)
 
     def _advance(self) -> None:
         """Deals streets, and passes over a player who has nothing to decide, until somebody has or the hand is over."""
@@ -276,7 +278,7 @@ class Hand:
             if state.can_burn_card():
                 state.burn_card("??")  # our deck has no burnt cards
             elif state.can_deal_board():
-                first, self._board_count = self._board_count, BOARD_SIZES[state.street_index]
+                first, self._board_count = self._board_count, BOARD_SIZES[STREETS.index(self._street)]
                 state.deal_board("".join(self.dealt.board[first : self._board_count]))
             elif state.actor_index is not None and state.is_free and not state.may_raise:
                 state.check_or_call()

@@ -134,13 +134,16 @@ class Table:
         numbers: HandNumbers | None = None,
         deployments: Deployments | None = None,
         journal: Journal | None = None,
+        on_hand: Callable[[int], None] | None = None,
     ) -> None:
+        """`on_hand` is told how many hands have ended, after each."""
         self.config = config
         self.report = Report()
         self.url = ""
         self._numbers = numbers or HandNumbers()
         self._deployments = deployments
         self._journal = journal
+        self._on_hand = on_hand
         self._tokens = TokenChecker(config.public_key, config.table_id, now_ms)
         self._seats = Seats(config.seats)
         self._connections: set[Connection] = set()
@@ -425,6 +428,8 @@ class Table:
         for connection in self._viewers():
             connection.send(result)
         self.report.hands += 1
+        if self._on_hand:
+            self._on_hand(self.report.hands)
 
     # What goes out ----------------------------------------------------------------------------------------------
     def _viewers(self) -> Iterable[Connection]:

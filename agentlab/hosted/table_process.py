@@ -1,0 +1,191 @@
+"""A table in a process of its own, and the handle by which another process holds it.
+
+The child reads its order as one JSON line on standard input and then keeps listening there: when the pipe closes,
+because the holder let go or was killed, the child ends too. It tells what happens as JSON lines on standard output.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from agentlab.hosted.table import Journal, Report, Table, TableConfig
+
+START_SECONDS = 30.0
+STOP_SECONDS = 5.0
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class TableFailed(Exception):
+    """Says in one line why a table's process did not start, or how it ended."""
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What the child shall do."""
+
+    table: TableConfig
+    hands: int | None = None
+    """None: until it is stopped."""
+    journal: str | None = None
+    """A file that every frame received is appended to: one JSON object {agentId, frame} a line."""
+
+
+class TableProcess:
+    """`async with TableProcess(order) as table:` starts it; `table.url` is where agents connect."""
+
+    def __init__(
+        self,
+        order: Order,
+        *,
+        on_hand: Callable[[int], None] | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        """`on_hand` is told how many hands have ended, after each."""
+        self.url = ""
+        self.order = order
+        self._on_hand = on_hand
+        self._environment = environment
+        self._process: Process | None = None
+        self._done: asyncio.Task[Report] | None = None
+        self._ready: asyncio.Future[str]
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def __aenter__(self) -> "TableProcess":
+        """Raises TableFailed."""
+        self._ready = asyncio.get_running_loop().create_future()
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "agentlab.hosted.table_process"),
+            stdin=PIPE,
+            stdout=PIPE,
+            cwd=PROJECT,
+            env=self._environment,
+            start_new_session=True,  # Ctrl-C is the holder's to answer
+            limit=2**20,
+        )
+        assert self._process.stdin is not None
+        self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
+        self._done = asyncio.create_task(self._listen())
+        await asyncio.wait({self._ready, self._done}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if not self._ready.done():
+            await self._stop()
+            raise self._failure() or TableFailed(f"the table did not start within {START_SECONDS:g} s")
+        self.url = self._ready.result()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop()
+
+    async def finished(self) -> Report:
+        """The report, once all hands are played or the table was stopped. Raises TableFailed where it died."""
+        assert self._done is not None
+        return await asyncio.shield(self._done)
+
+    async def _listen(self) -> Report:
+        """Reads what the child tells, to its end."""
+        process = self._process
+        assert process is not None and process.stdout is not None
+        report, failure = None, ""
+        async for line in process.stdout:
+            said = json.loads(line)
+            if "ready" in said and not self._ready.done():
+                self._ready.set_result(said["ready"])
+            elif "hand" in said and self._on_hand:
+                self._on_hand(said["hand"])
+            report, failure = said.get("report", report), said.get("failed", failure)
+        code = await process.wait()
+        if report is None:
+            raise TableFailed(failure or f"the table ended without a report (exit {code})")
+        return msgspec.convert(report, Report)
+
+    def _failure(self) -> BaseException | None:
+        return self._done.exception() if self._done and self._done.done() and not self._done.cancelled() else None
+
+    async def _stop(self) -> None:
+        """Lets go of the child, which ends by itself; kills it where it does not."""
+        assert self._process is not None and self._process.stdin is not None and self._done is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        done, _ = await asyncio.wait({self._done}, timeout=STOP_SECONDS)
+        if not done:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            await asyncio.wait({self._done})
+
+
+# The child ------------------------------------------------------------------------------------------------------
+def _tell(**event: Any) -> None:
+    print(json.dumps(event), flush=True)  # noqa: T201 - standard output is the pipe to the holder
+
+
+def _journal_to(file: IO[str]) -> Journal:
+    def note(agent_id: str, frame: dict[str, Any]) -> None:
+        file.write(json.dumps({"agentId": agent_id, "frame": frame}) + "\n")
+        file.flush()
+
+    return note
+
+
+async def _let_go() -> None:
+    """Returns when the holder closes the pipe or asks us to end."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    waiting = {asyncio.ensure_future(stop.wait()), asyncio.ensure_future(reader.read())}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def _run(order: Order, journal: Journal | None) -> Report:
+    from agentlab.hosted import numbers
+
+    database = numbers.DatabaseThread()
+    table = Table(
+        order.table,
+        numbers=numbers.DurableHandNumbers(order.table.table_id, database),
+        deployments=lambda _, agents: database.call(numbers.current_deployments, order.table.table_id, agents),
+        journal=journal,
+        on_hand=lambda hands: _tell(hand=hands),
+    )
+    async with table:
+        _tell(ready=table.url)
+        playing, let_go = asyncio.ensure_future(table.play(order.hands)), asyncio.ensure_future(_let_go())
+        await asyncio.wait({playing, let_go}, return_when=asyncio.FIRST_COMPLETED)
+        if playing.done():
+            playing.result()
+        playing.cancel()
+    database.close()
+    return table.report
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    import django
+
+    django.setup()
+    order = msgspec.json.decode(sys.stdin.readline(), type=Order)
+    try:
+        with contextlib.ExitStack() as stack:
+            file = stack.enter_context(Path(order.journal).open("a")) if order.journal else None
+            report = asyncio.run(_run(order, _journal_to(file) if file else None))
+    except OSError as error:
+        _tell(failed=f"the table cannot serve: {error.strerror or error}")
+        sys.exit(1)
+    _tell(report=asdict(report))
+
+
+if __name__ == "__main__":
+    main()
