@@ -1,0 +1,266 @@
+"""The hot buffer: one turn a key in Redis, for a day, envelopes stored once.
+
+    turn:{table:hand}:agent:actionIndex   the record        hand:{table:hand}:agent   its action indices
+    agents:{table:hand}                   who has turns     env:hash                  an envelope
+
+The braces are literal: they are the hash tag that keeps a hand in one slot, so the same code runs on Redis Cluster.
+Ids are escaped so that none can reach another's key. Works with redis-py's `Redis` and `RedisCluster`.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+from urllib.parse import quote_from_bytes
+
+import redis
+
+from capture.prompt import bytes_text, text_bytes
+from capture.turns import (
+    Turn,
+    TurnError,
+    TurnKey,
+    check_id,
+    check_number,
+    decode_turn,
+    encode_turn,
+    freeze_decision,
+    read_record,
+)
+
+DAY: Final = 86_400
+
+
+class BufferUnavailable(Exception):
+    """Redis did not answer, or refused. The message names the kind of trouble, never content."""
+
+
+class Turns(list[Turn]):
+    """Whole turns in action order. `damaged`: keys whose record is there but cannot be rebuilt, and why."""
+
+    def __init__(self, turns: Iterable[Turn] = ()) -> None:
+        super().__init__(turns)
+        self.damaged: dict[TurnKey, str] = {}
+
+
+class Encoded:
+    """A turn ready to be stored. Raises TurnError for one that cannot be encoded."""
+
+    __slots__ = ("data", "envelope", "envelope_key", "key")
+
+    def __init__(self, turn: Turn, decision: bytes | None) -> None:
+        self.data = encode_turn(turn, decision)
+        self.key = turn.key
+        self.envelope = turn.prompt.envelope
+        self.envelope_key = _envelope_key(turn.prompt.envelope_hash)
+
+
+class TurnBuffer:
+    """The turns of the last day. Reads take the same number of round trips however many turns and agents a hand has."""
+
+    def __init__(self, redis_client: Any, ttl_seconds: int = DAY) -> None:
+        """`redis_client`: a redis-py `Redis` or `RedisCluster` with raw byte answers. No server is touched here."""
+        if ttl_seconds < 1:
+            raise ValueError("ttl_seconds must be at least 1")
+        self._redis = redis_client
+        self._ttl = ttl_seconds
+
+    # ---- writing
+
+    def write(self, turns: Iterable[Turn]) -> None:
+        """Store the turns, over any that are there. Raises TurnError for one that cannot be encoded (then none is
+        written), BufferUnavailable where any was not stored."""
+        reasons = self.store([Encoded(turn, freeze_decision(turn.decision)) for turn in turns])
+        for reason in reasons:
+            if reason is not None:
+                raise BufferUnavailable(reason)
+
+    def store(self, batch: Sequence[Encoded]) -> list[str | None]:
+        """Store in two trips. For each turn None, or why it was not stored. Raises BufferUnavailable where Redis
+        does not answer."""
+        envelopes = {one.envelope_key: one.envelope for one in batch}
+        troubles = self._keep_envelopes(envelopes, self._run([("EXPIRE", key, self._ttl) for key in envelopes]))
+        commands, uses = self._turn_commands(batch)
+        replies = self._run(commands + [("EXPIRE", key, self._ttl) for key in envelopes])
+        # The last word on the envelopes: none may have left, by eviction or FLUSHALL, while the turns went in.
+        troubles |= self._keep_envelopes(envelopes, replies[len(commands) :])
+        errors = [why(reply) if isinstance(reply, Exception) else None for reply in replies[: len(commands)]]
+        return [
+            next((errors[index] for index in used if errors[index]), troubles.get(one.envelope_key))
+            for one, used in zip(batch, uses, strict=True)
+        ]
+
+    def _turn_commands(self, batch: Sequence[Encoded]) -> tuple[list[tuple[Any, ...]], list[list[int]]]:
+        """The commands that store the batch, and for each turn which of them it depends on."""
+        members: dict[bytes, dict[bytes, None]] = {}
+        for one in batch:
+            key = one.key
+            members.setdefault(_hand_key(key), {})[b"%d" % key.action_index] = None
+            members.setdefault(_agents_key(key.table_id, key.hand_number), {})[text_bytes(key.agent_id)] = None
+        commands: list[tuple[Any, ...]] = []
+        place: dict[bytes, int] = {}
+        for set_key, names in members.items():
+            place[set_key] = len(commands)
+            commands += [("SADD", set_key, *names), ("EXPIRE", set_key, self._ttl)]
+        uses = []
+        for one in batch:
+            sets = (_hand_key(one.key), _agents_key(one.key.table_id, one.key.hand_number))
+            uses.append([len(commands), *(place[name] + step for name in sets for step in (0, 1))])
+            commands.append(("SET", _turn_key(one.key), one.data, "EX", self._ttl))
+        return commands, uses
+
+    def _keep_envelopes(self, envelopes: dict[bytes, str], replies: list[Any]) -> dict[bytes, str]:
+        """Store those that Redis says it does not have. The troubles there were, by key."""
+        missing = [key for key, reply in zip(envelopes, replies, strict=True) if reply != 1]
+        answers = self._run([("SET", key, text_bytes(envelopes[key]), "EX", self._ttl) for key in missing])
+        return {key: why(reply) for key, reply in zip(missing, answers, strict=True) if isinstance(reply, Exception)}
+
+    # ---- reading
+
+    def hand_turns(self, table_id: str, hand_number: int, *, agent_id: str) -> Turns:
+        """This agent's whole turns of the hand, in action order. Touches no key of another agent. Raises
+        BufferUnavailable where Redis does not answer."""
+        return self.turns_of_agents(table_id, hand_number, [agent_id])
+
+    def hand_all_turns(self, table_id: str, hand_number: int) -> dict[str, list[Turn]]:
+        """The operator's read: the whole turns of every agent in the buffer, by agent id."""
+        agent_ids = self.agents(table_id, hand_number)
+        turns: dict[str, list[Turn]] = {agent_id: [] for agent_id in agent_ids}
+        for turn in self.turns_of_agents(table_id, hand_number, agent_ids):
+            turns[turn.key.agent_id].append(turn)
+        return turns
+
+    def agents(self, table_id: str, hand_number: int) -> list[str]:
+        """Who has turns of this hand in the buffer, sorted."""
+        _check_hand(table_id, hand_number)
+        members = self._answer([("SMEMBERS", _agents_key(table_id, hand_number))])[0]
+        return sorted(bytes_text(member) for member in members)
+
+    def turns_of_agents(self, table_id: str, hand_number: int, agent_ids: Iterable[str]) -> Turns:
+        """The whole turns of these agents, in action order: three round trips for any number of agents and turns."""
+        _check_hand(table_id, hand_number)
+        hands = [TurnKey(agent_id, table_id, hand_number, 0) for agent_id in agent_ids]
+        found = self._answer([("SMEMBERS", _hand_key(hand)) for hand in hands])
+        keys = [
+            TurnKey(hand.agent_id, table_id, hand_number, int(index))
+            for hand, indices in zip(hands, found, strict=True)
+            for index in indices
+        ]
+        if not keys:
+            return Turns()
+        keys.sort(key=lambda key: (key.action_index, key.agent_id))
+        # One slot, so one MGET also on a cluster.
+        return self._rebuilt(keys, self._answer([("MGET", *map(_turn_key, keys))])[0])
+
+    def _rebuilt(self, keys: list[TurnKey], stored: list[bytes | None]) -> Turns:
+        turns = Turns()
+        records: dict[TurnKey, dict[str, Any]] = {}
+        for key, data in zip(keys, stored, strict=True):
+            if data is None:  # expired or evicted before its hand's index
+                continue
+            try:
+                records[key] = read_record(data)
+            except TurnError as error:
+                turns.damaged[key] = str(error)
+        hashes = list({record["envelope"] for record in records.values()})
+        envelopes = dict(zip(hashes, self._answer([("GET", _envelope_key(name)) for name in hashes]), strict=True))
+        for key, record in records.items():
+            try:
+                turns.append(_whole(key, record, envelopes[record["envelope"]]))
+            except TurnError as error:
+                turns.damaged[key] = str(error)
+        return turns
+
+    # ---- Redis
+
+    def _answer(self, commands: list[tuple[Any, ...]]) -> list[Any]:
+        replies = self._run(commands)
+        for reply in replies:
+            if isinstance(reply, Exception):
+                raise BufferUnavailable(why(reply))
+        return replies
+
+    def _run(self, commands: list[tuple[Any, ...]]) -> list[Any]:
+        """One pipeline, no transaction; errors stand among the replies."""
+        if not commands:
+            return []
+        try:
+            pipeline = self._redis.pipeline(transaction=False)
+            for command in commands:
+                pipeline.execute_command(*command)
+            replies: list[Any] = pipeline.execute(raise_on_error=False)
+            return replies
+        except (redis.RedisError, OSError) as error:
+            raise BufferUnavailable(why(error)) from None
+
+
+def _whole(key: TurnKey, record: dict[str, Any], envelope: bytes | None) -> Turn:
+    if envelope is None:
+        raise TurnError("its envelope is gone")
+    try:
+        turn = decode_turn(record, bytes_text(envelope))
+    except UnicodeDecodeError:
+        raise TurnError("the envelope does not have the hash it is stored under") from None
+    if turn.key != key:
+        raise TurnError("the record belongs to another turn")
+    return turn
+
+
+# ---- keys
+
+_PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%:{}")
+
+
+def _escaped(text: str) -> str:
+    """Percent-encoding of all but visible ASCII, and of `%`, `:` and braces, which have a meaning in keys."""
+    return quote_from_bytes(text_bytes(text), safe=_PLAIN)
+
+
+def _hash_tag(table_id: str, hand_number: int) -> str:
+    return f"{{{_escaped(table_id)}:{hand_number:d}}}"
+
+
+def _turn_key(key: TurnKey) -> bytes:
+    return f"turn:{_hash_tag(key.table_id, key.hand_number)}:{_escaped(key.agent_id)}:{key.action_index:d}".encode()
+
+
+def _hand_key(key: TurnKey) -> bytes:
+    return f"hand:{_hash_tag(key.table_id, key.hand_number)}:{_escaped(key.agent_id)}".encode()
+
+
+def _agents_key(table_id: str, hand_number: int) -> bytes:
+    return f"agents:{_hash_tag(table_id, hand_number)}".encode()
+
+
+def _envelope_key(envelope_hash: str) -> bytes:
+    return f"env:{_escaped(envelope_hash)}".encode()
+
+
+def _check_hand(table_id: str, hand_number: int) -> None:
+    check_id("table_id", table_id)
+    check_number("hand_number", hand_number)
+
+
+# ---- what went wrong, in words without content
+
+_TROUBLES: Final[tuple[tuple[type[BaseException], str], ...]] = (
+    (redis.exceptions.OutOfMemoryError, "Redis is out of memory"),
+    (redis.exceptions.ReadOnlyError, "Redis is read-only"),
+    (redis.exceptions.BusyLoadingError, "Redis is still loading"),
+    (redis.exceptions.AuthenticationError, "Redis refused the log-in"),
+    (redis.exceptions.ClusterDownError, "Redis Cluster is down"),
+    (redis.exceptions.TimeoutError, "Redis timed out"),
+    (TimeoutError, "Redis timed out"),
+    (redis.exceptions.MaxConnectionsError, "all connections to Redis are in use"),
+    (redis.exceptions.ConnectionError, "Redis is down"),
+    (OSError, "Redis is down"),
+)
+
+
+def why(error: BaseException) -> str:
+    """The kind of trouble. Redis' own error texts can quote a command, so only their first word is kept."""
+    for kind, words in _TROUBLES:
+        if isinstance(error, kind):
+            return words
+    code = str(error).split(" ", 1)[0]
+    if isinstance(error, redis.ResponseError) and code.isascii() and code.isupper():
+        return f"Redis answered {code[:30]}"
+    return f"Redis failed ({type(error).__name__})"

@@ -1,0 +1,339 @@
+"""Freezing: any Python value into MessagePack bytes, once, and back.
+
+Exact builtins go straight through msgspec. Everything else (Decimals, dates, enums, dataclasses, structs, lone
+surrogates, integers past 64 bits, objects that nobody can encode) takes a careful walk that calls no method of a
+host object and tags what MessagePack has no word for with an extension type, so that nothing in the data can be
+mistaken for a tag. Tuples and sets are read back as lists, dataclasses and structs as dicts, enums as their values.
+"""
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import marshal
+import math
+import types
+import uuid
+import zoneinfo
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final
+
+import msgspec
+from msgspec.msgpack import Ext
+
+MAX_DEPTH: Final = 200  # deeper than any memory, and shallow enough for every reader's stack
+_TAGGED: Final = 1  # extension code: "kind\0payload"
+_INT64: Final = range(-(2**63), 2**64)
+_LONGEST_INT: Final = 10_000  # bits; Python refuses to print integers past 4300 digits
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Marker:
+    """Stands where a value could not be kept: `kind` is unencodable, cycle or too_deep; `type` is the value's type."""
+
+    kind: str
+    type: str
+
+
+def freeze(value: object) -> bytes:
+    """The value as MessagePack, cut loose from whatever happens to it later. Never raises for what a value is."""
+    try:
+        # marshal takes exact builtins and nothing else: a type check at the speed of C (its bytes are thrown away).
+        # Without it msgspec would write Decimal, Enum and datetime as text, and they would come back as text.
+        marshal.dumps(value)  # type: ignore[arg-type]
+        return _encode(value)
+    except (ValueError, TypeError, OverflowError, RecursionError):  # UnicodeEncodeError is a ValueError
+        return _encode_plain(_Walk().plain(value, 0))
+
+
+def thaw(frozen: bytes) -> Any:
+    """The plain Python value in `frozen`. Raises ValueError where the bytes are not what `freeze` makes."""
+    try:
+        return _decoder.decode(frozen)
+    except RecursionError:  # written at a shallower stack than we read at: a fresh stack has the room
+        with ThreadPoolExecutor(1) as fresh:
+            return fresh.submit(_decoder.decode, frozen).result()
+    except (msgspec.MsgspecError, TypeError, OverflowError) as error:
+        raise ValueError(f"not a frozen value: {error}") from None
+
+
+def json_form(value: Any) -> Any:
+    """What `thaw` gave, as values that JSON can say. What it cannot say becomes a dict with one key that begins
+    with `$` ($float, $int, $bytes, $decimal, $datetime, $date, $time, $seconds, $uuid, $map, $unencodable, $cycle,
+    $too_deep). A dict with a key that is no text, or that begins with `$` itself, is a `$map` of pairs, so data
+    is never mistaken for one of these.
+    """
+    return _json_form(value, 0)
+
+
+# ---- reading
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "decimal": decimal.Decimal,
+    "datetime": datetime.datetime.fromisoformat,
+    "date": datetime.date.fromisoformat,
+    "time": datetime.time.fromisoformat,
+    "uuid": uuid.UUID,
+}
+
+
+def _read_tagged(code: int, data: memoryview) -> Any:
+    kind, _, payload = bytes(data).partition(b"\0")
+    name = kind.decode("ascii", "replace")
+    if code != _TAGGED:
+        raise ValueError(f"unknown extension {code}")
+    if name == "int":
+        return int.from_bytes(payload, "big", signed=True)
+    text = payload.decode("utf-8", "surrogatepass")
+    if name == "text":
+        return text
+    if name == "timedelta":
+        days, seconds, microseconds = map(int, text.split())
+        return datetime.timedelta(days, seconds, microseconds)
+    if name in _READERS:
+        return _READERS[name](text)
+    return Marker(name, text)
+
+
+_decoder = msgspec.msgpack.Decoder(ext_hook=_read_tagged)
+
+
+# ---- the careful walk
+
+
+def _tagged(kind: str, payload: str | bytes) -> Ext:
+    data = payload if isinstance(payload, bytes) else payload.encode("utf-8", "surrogatepass")
+    return Ext(_TAGGED, kind.encode() + b"\0" + data)
+
+
+def type_name(value: object) -> str:
+    """Module and name of the value's type, asked of the type's own slots: a metaclass is host code too."""
+    cls = type(value)
+    name: str = type.__dict__["__qualname__"].__get__(cls)
+    module = type.__dict__["__module__"].__get__(cls)
+    return name if module == "builtins" or not isinstance(module, str) else f"{module}.{name}"
+
+
+def _marker(kind: str, value: object) -> Ext:
+    return _tagged(kind, type_name(value))
+
+
+def _text(value: str) -> object:
+    plain = str.__str__(value)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:
+        return _tagged("text", plain)
+    return plain
+
+
+def _int(value: int) -> object:
+    plain = int.__pos__(value)
+    if plain in _INT64:
+        return plain
+    return _tagged("int", plain.to_bytes(plain.bit_length() // 8 + 1, "big", signed=True))
+
+
+def _zone_is_ours(zone: datetime.tzinfo | None) -> bool:
+    return zone is None or type(zone) in (datetime.timezone, zoneinfo.ZoneInfo)
+
+
+def _datetime(value: datetime.datetime) -> object:
+    if not _zone_is_ours(value.tzinfo):
+        return _marker("unencodable", value)
+    return _tagged("datetime", value.isoformat())
+
+
+def _time(value: datetime.time) -> object:
+    return _tagged("time", value.isoformat()) if _zone_is_ours(value.tzinfo) else _marker("unencodable", value)
+
+
+_ATOMS: dict[type, Callable[[Any], object]] = {
+    bool: lambda value: value,
+    type(None): lambda value: value,
+    str: _text,
+    int: _int,
+    float: float.__pos__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    bytearray: lambda value: bytes(bytearray.copy(value)),
+    memoryview: lambda value: value.tobytes(),
+    decimal.Decimal: lambda value: _tagged("decimal", decimal.Decimal.__str__(value)),
+}
+# Subclasses of these carry methods of their own, so only the very types are taken.
+_EXACT_ATOMS: dict[type, Callable[[Any], object]] = {
+    datetime.datetime: _datetime,
+    datetime.date: lambda value: _tagged("date", value.isoformat()),
+    datetime.time: _time,
+    datetime.timedelta: lambda value: _tagged("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
+    uuid.UUID: lambda value: _tagged("uuid", str(value)),
+}
+_SEQUENCES: dict[type, Callable[[Any], list[Any]]] = {
+    list: list.copy,
+    tuple: lambda value: list(tuple.__iter__(value)),
+    set: lambda value: list(set.__iter__(value)),
+    frozenset: lambda value: list(frozenset.__iter__(value)),
+    collections.deque: lambda value: list(collections.deque.__iter__(value)),
+}
+
+
+def _kind_of(value: object, table: dict[type, Callable[[Any], Any]]) -> Callable[[Any], Any] | None:
+    for base in type.__dict__["__mro__"].__get__(type(value)):
+        if base in table:
+            return table[base]
+    return None
+
+
+def _stored(value: object, name: str) -> object:
+    """A field as it lies in the instance: properties and `__getattr__` are host code and are not asked."""
+    for base in type(value).__mro__:
+        slot = base.__dict__.get(name)
+        if isinstance(slot, types.MemberDescriptorType):
+            return slot.__get__(value, type(value))
+    return object.__getattribute__(value, "__dict__")[name]
+
+
+def _fields(value: object) -> Iterable[tuple[str, object]] | None:
+    """(name on the wire, value) of a struct or a dataclass, None for any other object."""
+    cls = type(value)
+    if isinstance(value, msgspec.Struct):
+        tag = value.__struct_config__
+        named = list(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))  # type: ignore[attr-defined]
+        head = [(tag.tag_field, tag.tag)] if tag.tag_field is not None else []
+        return head + [(wire, _stored(value, name)) for wire, name in named]
+    known = cls.__dict__.get("__dataclass_fields__")
+    if known is None:
+        return None
+    return [(name, _stored(value, name)) for name in known]
+
+
+class _Walk:
+    """One value, turned into what msgspec encodes natively plus extension types."""
+
+    def __init__(self) -> None:
+        self._path: set[int] = set()
+
+    def plain(self, value: object, depth: int) -> object:
+        try:
+            return self._plain(value, depth)
+        except Exception:
+            # Whatever is odd about this one value (a broken slot, a tzinfo that raises), its siblings are kept.
+            return _marker("unencodable", value)
+
+    def _plain(self, value: object, depth: int) -> object:
+        if isinstance(value, enum.Enum):
+            return self.plain(object.__getattribute__(value, "_value_"), depth)
+        atom = _kind_of(value, _ATOMS) or _EXACT_ATOMS.get(type(value))
+        if atom is not None:
+            return atom(value)
+        if depth >= MAX_DEPTH:
+            return _marker("too_deep", value)
+        if id(value) in self._path:
+            return _marker("cycle", value)
+        self._path.add(id(value))
+        try:
+            return self._container(value, depth + 1)
+        finally:
+            self._path.discard(id(value))
+
+    def _container(self, value: object, depth: int) -> object:
+        sequence = _kind_of(value, _SEQUENCES)
+        if sequence is not None:
+            return [self.plain(item, depth) for item in sequence(value)]
+        if isinstance(value, dict):
+            return self._map(list(dict.items(value)), depth)
+        fields = _fields(value)
+        if fields is None:
+            return _marker("unencodable", value)
+        return self._map(list(fields), depth)
+
+    def _map(self, pairs: list[tuple[Any, Any]], depth: int) -> dict["_Key", object]:
+        """Keys keep their types. One that cannot be a key when read, or would fall on another's, becomes a marker
+        with its place in the map, so that no value is lost."""
+        result: dict[_Key, object] = {}
+        taken: set[Any] = set()
+        for key, value in pairs:
+            encoded = _encode_plain(self.plain(key, depth))
+            try:
+                (read,) = thaw(_MAP_OF_ONE + encoded + _NIL)
+                fresh = read not in taken
+            except (TypeError, ValueError):  # a map or a list can be no key
+                fresh = False
+            if not fresh:
+                read = Marker("unencodable", f"{type_name(key)} (key {len(taken)})")
+                encoded = _encode_plain(_tagged(read.kind, read.type))
+            taken.add(read)
+            result[_Key(encoded)] = self.plain(value, depth)
+        return result
+
+
+_MAP_OF_ONE, _NIL = b"\x81", b"\xc0"
+
+
+class _Key:
+    """A map key that is encoded already: msgspec's own raw and extension values cannot be hashed. Each is itself
+    alone, as `_map` has told them apart."""
+
+    __slots__ = ("encoded",)
+
+    def __init__(self, encoded: bytes) -> None:
+        self.encoded = encoded
+
+
+def _write_key(key: object) -> msgspec.Raw:
+    if not isinstance(key, _Key):
+        raise TypeError(f"not walked: {type_name(key)}")
+    return msgspec.Raw(key.encoded)
+
+
+_encode_plain = msgspec.msgpack.Encoder(enc_hook=_write_key).encode
+
+
+# ---- the JSON form
+
+_SAFE_JSON = (str, bool, type(None))
+
+
+def _json_form(value: Any, depth: int) -> Any:
+    if isinstance(value, _SAFE_JSON):
+        return value
+    if isinstance(value, int):
+        return value if value.bit_length() <= _LONGEST_INT else {"$int": hex(value)}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": _FLOAT_NAMES.get(value, "NaN")}
+    if isinstance(value, list | tuple | dict):
+        if depth >= MAX_DEPTH:
+            return {"$too_deep": type_name(value)}
+        return _json_container(value, depth + 1)
+    return _json_marker(value)
+
+
+_FLOAT_NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
+
+
+def _json_container(value: Any, depth: int) -> Any:
+    if not isinstance(value, dict):
+        return [_json_form(item, depth) for item in value]
+    if all(isinstance(key, str) and not key.startswith("$") for key in value):
+        return {key: _json_form(item, depth) for key, item in value.items()}
+    return {"$map": [[_json_form(key, depth), _json_form(item, depth)] for key, item in value.items()]}
+
+
+def _json_marker(value: Any) -> dict[str, Any]:
+    if isinstance(value, Marker):
+        return {f"${value.kind}": value.type}
+    if isinstance(value, bytes):
+        return {"$bytes": b64encode(value).decode()}
+    if isinstance(value, datetime.timedelta):
+        return {"$seconds": str(decimal.Decimal(value // _MICROSECOND) / 1_000_000)}
+    if isinstance(value, datetime.datetime | datetime.date | datetime.time):
+        return {f"${type(value).__name__}": value.isoformat()}
+    return {f"${type(value).__name__.lower()}": str(value)}  # Decimal, UUID
+
+
+_MICROSECOND = datetime.timedelta(microseconds=1)

@@ -1,0 +1,130 @@
+"""The second door's memory: what went out to the table during one turn, without its credentials.
+
+The list lives from `start_turn` (on `your_turn`) to `take` (when the record is made). What is sent outside a turn
+is no part of any decision and is not kept.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+from capture.frozen import freeze, thaw
+
+REDACTED: Final = "[redacted]"
+CREDENTIALS: Final = frozenset(
+    ["agenttoken", "token", "accesstoken", "refreshtoken", "apikey", "xapikey", "xservicekey", "authorization"]
+    + ["cookie", "setcookie", "password", "secret", "clientsecret", "privatekey"]
+)
+
+
+def redact(value: Any) -> Any:
+    """A plain copy in which every field named like a credential keeps its name and loses its value.
+
+    Names are compared whole, without case, `-` and `_`, at every depth and inside JSON text; all other text is
+    left as it is. The marker says nothing about the value. The argument is never changed.
+    """
+    return _redacted(thaw(freeze(value)))
+
+
+class TurnOutbound:
+    """What this connection sent during the turn it is in. One to a connection; not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._sent: list[Any] | None = None
+
+    def start_turn(self) -> None:
+        """`your_turn` has come: whatever an earlier turn left behind is gone."""
+        self._sent = []
+
+    def add(self, message: Any) -> None:
+        """A message that goes out now, redacted and cut loose from the caller's object. Kept only during a turn."""
+        if self._sent is not None:
+            self._sent.append(redact(message))
+
+    def refused(self, reason: str) -> None:
+        """The table turned the last message down: an entry of its own, `{"refused": reason}`, after it."""
+        if self._sent is not None:
+            self._sent.append({"refused": redact(reason)})
+
+    def take(self) -> list[Any]:
+        """The turn's messages in the order they went out; the turn is over. Empty outside a turn."""
+        sent, self._sent = self._sent, None
+        return sent or []
+
+
+def _is_credential(name: object) -> bool:
+    if isinstance(name, bytes):
+        name = name.decode("latin-1")
+    return isinstance(name, str) and name.casefold().replace("-", "").replace("_", "") in CREDENTIALS
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, str):
+        return _redacted_text(value)
+    if isinstance(value, dict):
+        return {key: REDACTED if _is_credential(key) else _redacted(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_redacted(item) for item in value]
+    if isinstance(value, bytes):
+        return _redacted_bytes(value)
+    return value
+
+
+def _redacted_bytes(value: bytes) -> bytes:
+    text = value.decode("utf-8", "surrogateescape")
+    return _redacted_text(text).encode("utf-8", "surrogateescape")
+
+
+# A JSON string, and the colon that makes it a name. Escaped quotes open nothing, which also keeps this linear.
+_STRING = re.compile(r'(?<!\\)"((?:[^"\\]|\\.)*+)"(\s*+:\s*+)?', re.DOTALL)
+_read_json = json.JSONDecoder(strict=False).raw_decode
+
+
+def _redacted_text(text: str) -> str:
+    """JSON in the text, whole, cut off or amid prose: values of credential names are cut out, the rest stays byte
+    for byte. Strings that hold JSON themselves are looked into."""
+    if '"' not in text:
+        return text
+    parts: list[str] = []
+    done = position = 0
+    while found := _STRING.search(text, position):
+        position = found.end() if found[2] else found.start() + 1
+        if found[2]:
+            end = _value_end(text, position) if _is_credential(_unquoted(found[1])) else None
+            new = f'"{REDACTED}"'
+            start = position
+        else:
+            start, end = found.start(), found.end(1) + 1
+            new = _redacted_string(found[1])
+            end = end if new else None
+        if end is not None:
+            parts += [text[done:start], new]
+            done = position = end
+    return "".join(parts) + text[done:] if parts else text
+
+
+def _unquoted(inner: str) -> str:
+    try:
+        value = _read_json(f'"{inner}"')[0]
+    except ValueError:
+        return inner
+    return value if isinstance(value, str) else inner
+
+
+def _value_end(text: str, start: int) -> int | None:
+    """Where the JSON value at `start` ends; the end of the text where it is cut off; None where none begins."""
+    try:
+        return _read_json(text, start)[1]
+    except RecursionError:
+        return len(text)
+    except ValueError:
+        return len(text) if text[start : start + 1] in ('"', "{", "[") else None
+
+
+def _redacted_string(inner: str) -> str:
+    """The JSON string rewritten without credentials, or nothing where there were none in it."""
+    if '\\"' not in inner:
+        return ""
+    value = _unquoted(inner)
+    clean = _redacted_text(value)
+    return json.dumps(clean) if clean != value else ""

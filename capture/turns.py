@@ -1,0 +1,165 @@
+"""One turn of an agent, and its exact encoding."""
+
+import dataclasses
+import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from capture.frozen import freeze, thaw
+from capture.outbound import redact
+from capture.prompt import Prompt
+
+Number = int | float | Decimal
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class TurnKey:
+    """Which turn: the grain of the inference ledger. Raises ValueError for an id that no store could keep apart."""
+
+    agent_id: str
+    table_id: str
+    hand_number: int
+    action_index: int
+
+    def __post_init__(self) -> None:
+        check_id("agent_id", self.agent_id)
+        check_id("table_id", self.table_id)
+        check_number("hand_number", self.hand_number)
+        check_number("action_index", self.action_index)
+
+
+def check_id(name: str, value: object) -> None:
+    """Ids are text without NUL. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError(f"{name} must be text")
+    if "\0" in value:
+        raise ValueError(f"{name} holds a NUL character")
+
+
+def check_number(name: str, value: object) -> None:
+    """Hand numbers and action indices are integers. Raises ValueError."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Turn:
+    """What an agent knew, was told, said and sent in one turn. None is *not captured*; `[]` is *nothing sent*.
+
+    `knowledge` is what `captures_knowledge` froze; `decision` the messages that went out (`TurnOutbound.take`).
+    `action` and `amount` reached the table, `asked_action` and `asked_amount` stood in the response, and `change`
+    says how the two differ: rename, all_in, verb or clamp. `choice_source` says which channel was read, `renderer`
+    is the fingerprint of what rendered the prompt. `cost` is in US dollars, `captured_at` aware UTC.
+    """
+
+    key: TurnKey
+    prompt: Prompt
+    response: str
+    reasoning: str | None = None
+    knowledge: bytes | None = None
+    decision: list[Any] | None = None
+    action: str | None = None
+    amount: Number | None = None
+    asked_action: str | None = None
+    asked_amount: Number | str | None = None
+    choice_source: str | None = None
+    change: str | None = None
+    model: str = ""
+    routing: str = ""
+    agent_version_id: str | None = None
+    renderer: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: Number | None = None
+    captured_at: datetime.datetime = None  # type: ignore[assignment]  # now where None
+
+    def __post_init__(self) -> None:
+        at: datetime.datetime | None = self.captured_at
+        if at is None:
+            at = datetime.datetime.now(datetime.UTC)
+        elif isinstance(at, datetime.datetime):
+            at = at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)
+        object.__setattr__(self, "captured_at", at)
+
+
+class TurnError(ValueError):
+    """A turn that cannot be written, or bytes that are no turn. The message names fields and types, never content."""
+
+
+_TEXT: Final = (str, type(None))
+_NUMBER: Final = (int, float, Decimal, type(None))
+_COUNT: Final = (int, type(None))
+# What each stored field may hold. key, prompt and decision are written apart.
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "response": (str,),
+    "reasoning": _TEXT,
+    "knowledge": (bytes, type(None)),
+    "action": _TEXT,
+    "amount": _NUMBER,
+    "asked_action": _TEXT,
+    "asked_amount": (*_NUMBER, str),
+    "choice_source": _TEXT,
+    "change": _TEXT,
+    "model": (str,),
+    "routing": (str,),
+    "agent_version_id": _TEXT,
+    "renderer": _TEXT,
+    "input_tokens": _COUNT,
+    "output_tokens": _COUNT,
+    "cost": _NUMBER,
+    "captured_at": (datetime.datetime,),
+}
+
+
+def freeze_decision(messages: list[Any] | None) -> bytes | None:
+    """The messages as bytes, without credentials however they got here. None stays None."""
+    return None if messages is None else freeze(redact(messages))
+
+
+def encode_turn(turn: Turn, decision: bytes | None) -> bytes:
+    """Everything but the envelope, which is stored once under its hash. `decision` is the turn's, frozen already.
+
+    Raises TurnError for a field of the wrong type.
+    """
+    record: dict[str, Any] = {}
+    for name, allowed in _TYPES.items():
+        value = getattr(turn, name)
+        if not isinstance(value, allowed):
+            raise TurnError(f"{name} is {type(value).__name__}, not {allowed[0].__name__}")
+        if value is not None:
+            record[name] = value
+    prompt = turn.prompt
+    if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):
+        raise TurnError("prompt is not a Prompt of two texts")
+    if decision is not None:
+        record["decision"] = decision
+    record["key"] = list(dataclasses.astuple(turn.key))
+    record["envelope"] = prompt.envelope_hash
+    record["remainder"] = prompt.remainder
+    return freeze(record)
+
+
+def read_record(data: bytes) -> dict[str, Any]:
+    """The stored fields of a turn, envelope still as its hash. Raises TurnError where the bytes are no turn."""
+    try:
+        record = thaw(data)
+    except ValueError:
+        raise TurnError("the record cannot be decoded") from None
+    if not isinstance(record, dict) or not isinstance(record.get("envelope"), str):
+        raise TurnError("the record is not a turn")
+    return record
+
+
+def decode_turn(record: dict[str, Any], envelope: str) -> Turn:
+    """The turn that `encode_turn` wrote, with its envelope back. Raises TurnError where a field is not as written,
+    or the envelope is not the one the turn was made with."""
+    fields = dict(record)
+    try:
+        prompt = Prompt(envelope, fields.pop("remainder"))
+        key = TurnKey(*fields.pop("key"))
+        decision = fields.pop("decision", None)
+        if prompt.envelope_hash != fields.pop("envelope"):
+            raise TurnError("the envelope does not have the hash it is stored under")
+        return Turn(key, prompt, decision=None if decision is None else thaw(decision), **fields)
+    except (TypeError, ValueError, KeyError) as error:
+        raise error if isinstance(error, TurnError) else TurnError("the record is not a turn") from None
