@@ -15,6 +15,8 @@ os.environ.update(
     AGENTLAB_STATE_DIR=_state, SECRET_KEY="for tests alone", ALLOWED_HOSTS="127.0.0.1,localhost,testserver"
 )
 os.environ.setdefault("AGENTLAB_TEST_DATABASE", f"{_state}/test.sqlite3")
+os.environ.setdefault("STATIC_ROOT", f"{_state}/static")
+os.makedirs(os.environ["STATIC_ROOT"], exist_ok=True)  # noqa: PTH103 - whitenoise warns where there is none
 os.environ.setdefault("SECURE_SSL_REDIRECT", "false")
 os.environ.setdefault("AGENT_CAPTURE_SERVICE_KEY", "test-service-key")
 os.environ.setdefault("MIN_TURN_MS", "0")

@@ -1,0 +1,30 @@
+"""Rows that the admin shows and nobody changes there: what was recorded stays as it was recorded."""
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+
+if TYPE_CHECKING:
+    Admin = admin.ModelAdmin[Any]
+else:
+    Admin = admin.ModelAdmin  # generic for the type checker alone
+
+
+class ReadOnlyAdmin(Admin):
+    """Operators may look and search; adding, changing and deleting are refused, in bulk as well."""
+
+    show_full_result_count = False  # a second count of a table that only grows
+    actions = None
+    list_per_page = 50
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False

@@ -1,0 +1,105 @@
+"""The admin of agents and ledger: operators look and search, and what was recorded stays."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
+from agentlab.agents.services import Draft, publish
+
+pytestmark = pytest.mark.django_db
+RECORDED = ("agentversion", "agentdeployment", "whisper", "inferencecharge")
+
+
+@pytest.fixture
+def operator(client: Client, django_user_model: type[User]) -> Client:
+    client.force_login(django_user_model.objects.create_superuser("boss"))
+    return client
+
+
+def played(number: int) -> None:
+    """An agent with an owner, a version, a seat, a whisper and a row in the ledger."""
+    owner = User.objects.create(username=f"owner{number}")
+    agent = Agent.objects.create(id=f"rocky-{number}", name="Rocky", owner=owner)
+    version = publish(agent, Draft("Play.", "Tight.", [], "house"))
+    AgentDeployment.objects.create(
+        agent=agent, version=version, table_id="T", base_prompt="Play.", strategy="Tight.", model="house"
+    )
+    Whisper.objects.create(agent=agent, author=owner, text="Fold more.")
+    InferenceCharge.objects.create(
+        agent_id=agent.pk,
+        table_id="T:1",
+        hand_number=number,
+        action_index=0,
+        played_at=datetime(2026, 7, 1, tzinfo=UTC),
+        action="raise",
+    )
+
+
+@pytest.mark.parametrize("page", ["agent", *RECORDED])
+def test_a_list_takes_as_many_queries_for_two_rows_as_for_twenty(  # VW-8
+    operator: Client, page: str, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    for number in range(2):
+        played(number)
+    with CaptureQueriesContext(connection) as few:
+        assert operator.get(f"/admin/agents/{page}/").status_code == 200
+    for number in range(2, 20):
+        played(number)
+    with django_assert_num_queries(len(few)):
+        assert operator.get(f"/admin/agents/{page}/").status_code == 200
+
+
+@pytest.mark.parametrize("page", RECORDED)
+def test_what_was_recorded_cannot_be_added_changed_or_deleted(operator: Client, page: str) -> None:  # VW-8, HA-11
+    played(1)
+    model = {m._meta.model_name: m for m in (AgentVersion, AgentDeployment, Whisper, InferenceCharge)}[page]
+    key = model._default_manager.values_list("pk", flat=True)[0]
+    assert operator.get(f"/admin/agents/{page}/{key}/change/").status_code == 200
+    assert operator.post(f"/admin/agents/{page}/{key}/change/", {}).status_code == 403
+    assert operator.post(f"/admin/agents/{page}/{key}/delete/", {"post": "yes"}).status_code == 403
+    assert operator.get(f"/admin/agents/{page}/add/").status_code == 403
+    assert model._default_manager.count() == 1
+
+
+def test_an_agent_passes_to_another_owner_and_keeps_its_id(operator: Client) -> None:  # HA-11, VW-8
+    played(1)
+    heir = User.objects.create(username="heir")
+    operator.post("/admin/agents/agent/rocky-1/change/", {"id": "other", "name": "Rocky", "owner": heir.pk})
+    assert list(Agent.objects.values_list("id", "owner__username")) == [("rocky-1", "heir")]
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("agent", ["rocky-1", "Rocky", "owner1"]),
+        ("agentversion", ["rocky-1-v1", "Tight"]),
+        ("agentdeployment", ["rocky-1"]),
+        ("whisper", ["Fold more", "owner1"]),
+        ("inferencecharge", ["rocky-1", "T:1", "T:1:1"]),
+    ],
+)
+def test_rows_are_found_by_what_a_person_would_type(operator: Client, page: str, words: list[str]) -> None:  # VW-8
+    played(1)
+    for word in words:
+        assert len(operator.get(f"/admin/agents/{page}/", {"q": word}).context["cl"].result_list) == 1
+    assert not operator.get(f"/admin/agents/{page}/", {"q": "nobody"}).context["cl"].result_list
+
+
+def test_a_ledger_row_leads_to_its_hand(operator: Client) -> None:  # VW-8
+    played(1)
+    page = operator.get("/admin/agents/inferencecharge/").content.decode()
+    assert '<a href="/agent-capture?table=T%3A1&amp;hand=1">T:1:1</a>' in page
+
+
+def test_owners_have_no_admin(client: Client) -> None:  # SF-1
+    played(1)
+    client.force_login(User.objects.get(username="owner1"))
+    for page in ("", "agents/inferencecharge/"):
+        assert client.get(f"/admin/{page}", follow=True).status_code == 404
