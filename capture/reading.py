@@ -1,45 +1,62 @@
 """Reading a hand back: the buffer's turns, the kept ones, and the ledger's facts beside them.
 
 Three stores of three lifetimes answer together, and none answers for another: a turn that the buffer has let go is
-still listed by the ledger, a kept turn is read whether or not the buffer remembers that its agent played.
+still listed by the ledger, a kept turn is read whether or not the buffer remembers that its agent played. A hand
+costs the same number of queries and round trips however many turns and agents it has.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from capture.turns import Turn
+from django.conf import settings
+from django_redis import get_redis_connection
+
+from agentlab.agents.models import InferenceCharge
+from capture.buffer import BufferUnavailable, TurnBuffer
+from capture.durable import from_row
+from capture.models import AgentCallRecord
+from capture.recent import RecentHand, RecentHands, recent_hands
+from capture.turns import Number, Turn, TurnError, TurnKey
+
+__all__ = ["Hand", "RecentHand", "RecentHands", "TurnView", "read_hand", "read_hand_all", "recent_hands"]
+
+Place = tuple[int, str]  # action index, agent: the order of a hand
+LONGEST_ID = 200
+LARGEST_NUMBER = 2**63 - 1
+LEDGER_FACTS = (
+    *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "amount", "model", "routing"),
+    *("agent_version_id", "input_tokens", "output_tokens", "cost", "duration_ms", "played_at"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class TurnView:
-    """One turn as a reader gets it: the recorded four things where they are left, the ledger's facts where it has them.
+    """One turn as a reader gets it: the recorded four things where they are left, and the ledger's facts.
 
-    None always means *not known* or *not recorded*, never *none*.
+    None always means *not known* or *not recorded*, never *none*. Where record and ledger both know a fact, the record
+    is shown: it is exact, and it is what the other three things belong to.
     """
 
     agent_id: str
     action_index: int
-    turn: Turn | None  # None: a fallback, lost, expired or not whole
-    kept: bool  # a durable row holds it
-    is_fallback: bool
-    fallback_reason: str
-    capture_outcome: str | None  # pending, recorded, dropped, failed, none; None where the ledger has no row
-    capture_reason: str
-    action: str | None  # what reached the table
-    amount: int | Decimal | float | None
-    model: str
-    routing: str
-    agent_version_id: str | None
-    input_tokens: int | None
-    output_tokens: int | None
-    cost: Decimal | None  # US dollars
-    duration_ms: int | None
-    played_at: datetime | None
+    turn: Turn | None  # None: a fallback, lost, expired, or damaged
+    kept: bool = False  # a durable row holds it
+    damaged: str = ""  # why a record that is there cannot be shown
+    is_fallback: bool = False
+    fallback_reason: str = ""
+    capture_outcome: str | None = None  # pending, recorded, dropped, failed, none; None where the ledger has no row
+    capture_reason: str = ""
+    action: str | None = None  # what reached the table
+    amount: Number | None = None
+    model: str = ""
+    routing: str = ""
+    agent_version_id: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: Number | None = None  # US dollars
+    duration_ms: int | None = None
+    played_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,44 +69,127 @@ class Hand:
     buffer_answered: bool  # False: only kept turns and the ledger are in `turns`
 
 
-@dataclass(frozen=True, slots=True)
-class RecentHand:
-    """A hand of the ledger, in one line. Counts are of the agents asked for."""
-
-    table_id: str
-    hand_number: int
-    turns: int
-    fallbacks: int
-    kept: int  # durable rows
-    lost: int  # captures dropped or failed
-    last_played_at: datetime
-
-    @property
-    def fallback_only(self) -> bool:
-        return self.turns == self.fallbacks
+def hot_buffer() -> TurnBuffer:
+    """The capture Redis through Django's alias for it. Touches no server."""
+    return TurnBuffer(get_redis_connection("capture"), settings.CAPTURE_TTL_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class RecentHands:
-    """A page of hands, newest first. `next_before` is the cursor of the page after it, None at the end."""
-
-    hands: list[RecentHand]
-    next_before: str | None
+def check_hand(table_id: str, hand_number: int, agent_id: str = "-") -> None:
+    """Raises ValueError, in one sentence, for ids and numbers that no store could hold."""
+    for name, text in (("table", table_id), ("agent", agent_id)):
+        if not isinstance(text, str) or not 0 < len(text) <= LONGEST_ID:
+            raise ValueError(f"The {name} must be text of 1 to {LONGEST_ID} characters.")
+        if "\0" in text or not _is_utf8(text):
+            raise ValueError(f"The {name} holds a character that no id has.")
+    if not isinstance(hand_number, int) or not 0 <= hand_number <= LARGEST_NUMBER:
+        raise ValueError(f"The hand must be a whole number from 0 to {LARGEST_NUMBER}.")
 
 
 def read_hand(table_id: str, hand_number: int, *, agent_id: str) -> Hand:
-    """One agent's turns of a hand: the owner's read. Touches that agent's keys and rows alone."""
-    raise NotImplementedError
+    """One agent's turns of a hand: the owner's read. It touches that agent's `turn:` and `hand:` keys, the `env:` keys
+    that those name, and that agent's rows; nothing of a rival's is fetched. Raises ValueError (`check_hand`)."""
+    check_hand(table_id, hand_number, agent_id)
+    stored = _Stored(table_id, hand_number, agent_id)
+    stored.read_buffer([agent_id])
+    return stored.hand()
 
 
 def read_hand_all(table_id: str, hand_number: int) -> Hand:
-    """Every agent's turns of a hand: the operator's read."""
-    raise NotImplementedError
+    """Every agent's turns of a hand: the operator's read. The buffer's own list of agents adds to those of the ledger
+    and of the kept rows; it is never asked who played. Raises ValueError (`check_hand`)."""
+    check_hand(table_id, hand_number)
+    stored = _Stored(table_id, hand_number)
+    stored.read_buffer()
+    return stored.hand()
 
 
-def recent_hands(
-    before: str | None = None, limit: int = 25, agent_ids: list[str] | None = None, *, kept: bool = False
-) -> RecentHands:
-    """The ledger's hands, newest first; of these agents alone where `agent_ids` is given. Raises ValueError for a
-    cursor that is none of ours."""
-    raise NotImplementedError
+class _Stored:
+    """What the three stores have of a hand, by place."""
+
+    def __init__(self, table_id: str, hand_number: int, agent_id: str | None = None) -> None:
+        self.table_id, self.hand_number = table_id, hand_number
+        scope = {"table_id": table_id, "hand_number": hand_number}
+        if agent_id is not None:
+            scope["agent_id"] = agent_id
+        self.charges: dict[Place, InferenceCharge] = {
+            (charge.action_index, charge.agent_id): charge for charge in InferenceCharge.objects.filter(**scope)
+        }
+        # Their content is fetched only where the buffer has no whole record.
+        self.kept: dict[Place, int] = {
+            (index, agent): pk
+            for index, agent, pk in AgentCallRecord.objects.filter(**scope).values_list(
+                "action_index", "agent_id", "pk"
+            )
+        }
+        self.turns: dict[Place, Turn] = {}
+        self.damaged: dict[Place, str] = {}
+        self.buffer_answered = True
+
+    def read_buffer(self, agent_ids: list[str] | None = None) -> None:
+        """Adds what the buffer has, of these agents or of everybody's; a buffer that does not answer adds nothing."""
+        buffer = hot_buffer()
+        try:
+            if agent_ids is None:
+                listed = buffer.agents(self.table_id, self.hand_number)
+                agent_ids = sorted({*listed, *(agent for _, agent in [*self.charges, *self.kept])})
+            found = buffer.turns_of_agents(self.table_id, self.hand_number, agent_ids)
+        except BufferUnavailable:
+            self.buffer_answered = False
+            return
+        self.turns = {_place(turn.key): turn for turn in found}
+        self.damaged = {_place(key): reason for key, reason in found.damaged.items()}
+
+    def read_kept(self) -> None:
+        """Adds the kept turns that the buffer has no whole record of."""
+        missing = [pk for place, pk in self.kept.items() if place not in self.turns]
+        for row in AgentCallRecord.objects.filter(pk__in=missing):
+            place = (row.action_index, row.agent_id)
+            try:
+                self.turns[place] = from_row(row)
+                self.damaged.pop(place, None)
+            except TurnError as error:
+                self.damaged[place] = str(error)
+
+    def hand(self) -> Hand:
+        self.read_kept()
+        places = sorted({*self.charges, *self.kept, *self.turns, *self.damaged})
+        turns = [self._view(place) for place in places]
+        return Hand(self.table_id, self.hand_number, turns, self.buffer_answered)
+
+    def _view(self, place: Place) -> TurnView:
+        charge = self.charges.get(place)
+        view = TurnView(
+            agent_id=place[1],
+            action_index=place[0],
+            turn=self.turns.get(place),
+            kept=place in self.kept,
+            damaged=self.damaged.get(place, ""),
+            **(_charged(charge) if charge else {}),
+        )
+        return _with_record(view) if view.turn else view
+
+
+def _charged(charge: InferenceCharge) -> dict[str, Any]:
+    """The ledger's facts, under the view's names."""
+    return {name: getattr(charge, name) for name in LEDGER_FACTS} | {"action": charge.action or None}
+
+
+def _with_record(view: TurnView) -> TurnView:
+    """The record's facts over the ledger's, where the record has them. A record from before the version tag takes
+    its version from the ledger's row of the same turn."""
+    turn = view.turn
+    names = ("action", "amount", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost")
+    known = {name: value for name in names if (value := getattr(turn, name)) not in (None, "")}
+    return replace(view, **known, played_at=view.played_at or turn.captured_at)
+
+
+def _place(key: TurnKey) -> Place:
+    return (key.action_index, key.agent_id)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,36 @@
+"""Notes beside a turn, by whoever knows what it was about. Capture knows no poker: a room that does registers its
+note makers when it starts (`AppConfig.ready`).
+"""
+
+import logging
+from collections.abc import Callable
+
+from capture.reading import TurnView
+from capture.turns import Turn
+
+NoteMaker = Callable[[Turn], str | None]
+_makers: list[NoteMaker] = []
+_log = logging.getLogger(__name__)
+
+
+def register(maker: NoteMaker) -> NoteMaker:
+    """From now on `maker` is asked about every turn that is shown: one sentence, or None where it has nothing to say.
+
+    A note must be certain: a wrong one is worse than none. Usable as a decorator; registering twice changes nothing.
+    """
+    if maker not in _makers:
+        _makers.append(maker)
+    return maker
+
+
+def notes_on(view: TurnView) -> list[str]:
+    """What the makers say of a recorded turn; nothing of one that is not. A maker that fails says nothing."""
+    return [note for maker in _makers if view.turn and (note := _asked(maker, view.turn))]
+
+
+def _asked(maker: NoteMaker, turn: Turn) -> str | None:
+    try:
+        return maker(turn)
+    except Exception as error:  # a note is no reason to lose the page; the record may be of an older agent
+        _log.warning("note maker %s failed: %s", maker.__name__, type(error).__name__)
+        return None

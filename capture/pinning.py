@@ -1,0 +1,111 @@
+"""Keeping a hand: one agent's turns out of the buffer into the durable table, with the truth about what came over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from agentlab.agents.models import CaptureOutcome, InferenceCharge
+from agentlab.common import audit
+from agentlab.common.access import User
+from agentlab.common.models import Deed
+from capture.durable import to_row
+from capture.models import AgentCallRecord
+from capture.reading import check_hand, hot_buffer
+
+
+class Outcome(StrEnum):
+    PINNED = "pinned"
+    ALREADY_PINNED = "already_pinned"
+    NOTHING_TO_CAPTURE = "nothing_to_capture"
+
+
+@dataclass(frozen=True, slots=True)
+class PinResult:
+    """What a pin did, counted in this agent's own turns of the hand; fallbacks, which made no decision, not among them.
+
+    turns = kept + expired + lost + pending.
+    """
+
+    outcome: Outcome
+    pinned: int  # rows that this pin inserted
+    kept: int  # rows there are now
+    turns: int
+    expired: int  # were recorded, and the buffer has let go of them
+    lost: int  # were never recorded: dropped or failed
+    pending: int  # whether they were recorded is not known
+
+
+def pin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult:
+    """Keeps what the buffer still has of this agent's turns. Pinning again adds what is new and nothing else.
+
+    Raises ValueError (`check_hand`), BufferUnavailable where Redis does not answer, and the database's own errors,
+    after which nothing was kept or all of it: the rows come in one transaction. `actor` is None for the service.
+    """
+    check_hand(table_id, hand_number, agent_id)
+    turns = hot_buffer().hand_turns(table_id, hand_number, agent_id=agent_id)
+    scope = {"table_id": table_id, "hand_number": hand_number, "agent_id": agent_id}
+    charges = {charge.action_index: charge for charge in InferenceCharge.objects.filter(**scope)}
+    now = timezone.now()
+    rows = []
+    for turn in turns:
+        charge = charges.get(turn.key.action_index)
+        version = turn.agent_version_id or (charge.agent_version_id if charge else None)
+        rows.append(to_row(turn, agent_version_id=version, pinned_at=now))
+    with transaction.atomic():
+        pinned = _insert_new(rows)
+        if pinned:
+            _audit(actor, Deed.KEPT, scope, pinned)
+    kept = set(AgentCallRecord.objects.filter(**scope).values_list("action_index", flat=True))
+    return _result(pinned, kept, charges)
+
+
+def unpin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> int:
+    """Lets go of this agent's kept turns of a hand; how many rows there were. Raises ValueError (`check_hand`)."""
+    check_hand(table_id, hand_number, agent_id)
+    scope = {"table_id": table_id, "hand_number": hand_number, "agent_id": agent_id}
+    with transaction.atomic():
+        removed, _ = AgentCallRecord.objects.filter(**scope).delete()
+        if removed:
+            _audit(actor, Deed.UNKEPT, scope, removed)
+    return removed
+
+
+def _insert_new(rows: Sequence[AgentCallRecord]) -> int:
+    """Inserts the rows that are not there yet and says how many that were. Django's own `ignore_conflicts` does not
+    tell, and asking before or after would count another pin's rows as ours."""
+    if not rows:
+        return 0
+    fields = [field for field in AgentCallRecord._meta.concrete_fields if not field.primary_key]
+    names = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    places = ", ".join(["%s"] * len(fields))
+    statement = (
+        f"INSERT INTO {AgentCallRecord._meta.db_table} ({names}) VALUES ({places}) "  # noqa: S608 - names are ours
+        "ON CONFLICT (table_id, hand_number, agent_id, action_index) DO NOTHING"
+    )
+    values = [[field.get_db_prep_save(getattr(row, field.attname), connection) for field in fields] for row in rows]
+    with connection.cursor() as cursor:
+        cursor.executemany(statement, values)
+        return int(cursor.rowcount)
+
+
+def _result(pinned: int, kept: set[int], charges: dict[int, InferenceCharge]) -> PinResult:
+    unkept = [charge.capture_outcome for charge in charges.values() if charge.action_index not in kept]
+    expired = unkept.count(CaptureOutcome.RECORDED)
+    pending = unkept.count(CaptureOutcome.PENDING)
+    lost = unkept.count(CaptureOutcome.DROPPED) + unkept.count(CaptureOutcome.FAILED)
+    outcome = Outcome.PINNED if pinned else Outcome.ALREADY_PINNED if kept else Outcome.NOTHING_TO_CAPTURE
+    return PinResult(outcome, pinned, len(kept), len(kept) + expired + lost + pending, expired, lost, pending)
+
+
+def _audit(actor: User | None, deed: Deed, scope: dict[str, str | int], rows: int) -> None:
+    audit.record(
+        actor,
+        deed,
+        [str(scope["agent_id"])],
+        table_id=str(scope["table_id"]),
+        hand_number=int(scope["hand_number"]),
+        detail=f"{rows} turn{'' if rows == 1 else 's'}",
+    )
