@@ -113,11 +113,11 @@ class Report:
     hands: int = 0
     last_hand_number: int = 0
     turns: int = 0
-    forced: Counter[str] = field(default_factory=Counter)
+    forced: dict[str, int] = field(default_factory=Counter)
     """Safe actions taken for a seat, by cause."""
-    refused: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, int] = field(default_factory=Counter)
     """Frames not taken, by the code in their reason."""
-    refused_by: Counter[str] = field(default_factory=Counter)
+    refused_by: dict[str, int] = field(default_factory=Counter)
     """The same by agent id."""
     bought_in_again: int = 0
     skipped: list[str] = field(default_factory=list)

@@ -78,7 +78,8 @@ class TableProcess:
         assert self._process.stdin is not None
         self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
         self._done = asyncio.create_task(self._listen())
-        await asyncio.wait({self._ready, self._done}, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        started: set[asyncio.Future[Any]] = {self._ready, self._done}
+        await asyncio.wait(started, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if not self._ready.done():
             await self._stop()
             raise self._failure() or TableFailed(f"the table did not start within {START_SECONDS:g} s")
