@@ -96,6 +96,8 @@ else:
     DATABASES["default"]["OPTIONS"] = {
         "pool": {"min_size": 0, "max_size": 8, "timeout": 10},
         "connect_timeout": 5,
+        "tcp_user_timeout": 30_000,  # a server that is cut off is found out in half a minute, not in two hours
+        "keepalives_idle": 30,
     }
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # a restarted server costs a new connection, not an error
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
