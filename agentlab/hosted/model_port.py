@@ -1,0 +1,152 @@
+"""The model as a port: one prompt in, one completion out, whoever answers.
+
+`open_model` names the adapters; `ask` is how a turn calls one: timed, bounded, and with every way to fail turned
+into a `ModelFailed` whose reason is fit for the ledger (it never quotes the prompt or the answer).
+"""
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Protocol
+
+from opentelemetry import trace
+
+tracer = trace.get_tracer("agentlab.hosted")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One answer of a model. `tool_call` is {"name": str, "args": dict}. Tokens, cost (US dollars) and reasoning are
+    None where the provider does not give them; `duration_ms` is filled by `ask`."""
+
+    text: str
+    reasoning: str | None = None
+    tool_call: dict[str, Any] | None = None
+    model: str = ""
+    routing: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: Decimal | None = None
+    duration_ms: int = 0
+
+    @property
+    def said(self) -> str:
+        """All that was answered, as it is recorded: the text as it came, and below it a tool call as JSON, which has
+        no text of its own."""
+        if self.tool_call is None:
+            return self.text
+        call = json.dumps({"tool_call": self.tool_call}, ensure_ascii=False)
+        return f"{self.text}\n{call}" if self.text else call
+
+
+class ModelFailed(Exception):
+    """No completion came. `reason` is one short line without content."""
+
+    def __init__(self, reason: str, duration_ms: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.duration_ms = duration_ms
+
+
+class Model(Protocol):
+    """What an adapter offers. `name` and `routing` are known before any answer, for the ledger row of a failed turn."""
+
+    name: str
+    routing: str
+
+    async def complete(self, prompt: str, *, timeout: float) -> Completion:
+        """The answer to one prompt. Raises ModelFailed."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+async def ask(model: Model, prompt: str, *, timeout: float) -> Completion:
+    """One call of `model`, cut off after `timeout` seconds whatever the adapter does. Raises ModelFailed alone."""
+    started = time.monotonic()
+    with tracer.start_as_current_span(f"chat {model.name}") as span:
+        span.set_attribute("gen_ai.operation.name", "chat")
+        span.set_attribute("gen_ai.request.model", model.name)
+        try:
+            async with asyncio.timeout(timeout):
+                completion = await model.complete(prompt, timeout=timeout)
+        except TimeoutError:
+            raise _failed(span, "timed out", started) from None
+        except ModelFailed as error:
+            raise _failed(span, error.reason, started) from None
+        except Exception as error:  # an adapter's own bug costs one decision, never the seat
+            raise _failed(span, f"adapter error: {type(error).__name__}", started) from error
+        completion = replace(completion, duration_ms=_since(started))
+        span.set_attribute("gen_ai.response.model", completion.model)
+        for name, count in (("input", completion.input_tokens), ("output", completion.output_tokens)):
+            if count is not None:
+                span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
+        return completion
+
+
+def _failed(span: trace.Span, reason: str, started: float) -> ModelFailed:
+    span.set_attribute("error.type", reason)
+    return ModelFailed(reason, _since(started))
+
+
+def _since(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
+
+
+def open_model(spec: str, *, seed: int = 0, base_url: str = "", api_key: str = "") -> Model:
+    """The adapter that `spec` names: `house`, `openai:NAME` or `answers:FILE`. Raises ValueError with one line."""
+    kind, _, rest = spec.partition(":")
+    if spec == "house":
+        from agentlab.hosted.model_house import HouseModel
+
+        return HouseModel(seed=seed)
+    if kind == "openai" and rest:
+        from agentlab.hosted.models_openai import OpenAIModel
+
+        return OpenAIModel(rest, base_url=base_url, api_key=api_key)
+    if kind == "answers" and rest:
+        from agentlab.hosted.model_answers import AnswersModel
+
+        return AnswersModel(rest)
+    raise ValueError(f"no such model: {spec!r} (house, openai:NAME or answers:FILE)")
+
+
+class Models:
+    """The adapters that deployments name, one of each. A name that cannot be opened fails turn by turn, with its
+    reason, and so costs its own agent alone."""
+
+    def __init__(self, *, seed: int = 0, base_url: str = "", api_key: str = "") -> None:
+        self._options = {"base_url": base_url, "api_key": api_key}
+        self._seed = seed
+        self._open: dict[str, Model] = {}
+
+    def open(self, spec: str) -> Model:
+        """Raises ValueError with one line where there is no such model."""
+        if spec not in self._open:
+            self._open[spec] = open_model(spec, seed=self._seed, **self._options)
+        return self._open[spec]
+
+    def get(self, spec: str) -> Model:
+        try:
+            return self.open(spec)
+        except ValueError as error:
+            return self._open.setdefault(spec, _Unavailable(spec, str(error)))
+
+    async def close(self) -> None:
+        for model in self._open.values():
+            await model.close()
+
+
+class _Unavailable:
+    routing = ""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self._reason = name[:200], reason
+
+    async def complete(self, prompt: str, *, timeout: float) -> Completion:
+        raise ModelFailed(self._reason)
+
+    async def close(self) -> None:
+        return None
