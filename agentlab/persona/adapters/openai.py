@@ -1,0 +1,74 @@
+"""Any endpoint that speaks the OpenAI protocol: `/v1/embeddings` and `/v1/chat/completions`.
+
+Address and key come from OPENAI_BASE_URL and OPENAI_API_KEY in the worker's environment; the study file names only the
+model, so that no key is in a study, a hash or a trace.
+"""
+
+import os
+from functools import cached_property
+
+import numpy as np
+import openai
+from numpy.typing import NDArray
+
+from agentlab.persona.ports import PortFailed
+
+TIMEOUT = 60.0  # seconds for one answer
+RETRIES = 2
+
+
+def _client() -> openai.OpenAI:
+    address = os.environ.get("OPENAI_BASE_URL")
+    if not address:
+        raise PortFailed("OPENAI_BASE_URL is not set")
+    key = os.environ.get("OPENAI_API_KEY") or "none"
+    return openai.OpenAI(base_url=address, api_key=key, timeout=TIMEOUT, max_retries=RETRIES)
+
+
+class OpenAIEmbedder:
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self._open = _client()
+
+    @cached_property
+    def id(self) -> str:
+        """The model's name and the dimensions it really answers, found out once."""
+        return f"openai:{self.model}/{self.embed(['dimensions']).shape[1]}"
+
+    def embed(self, texts: list[str]) -> NDArray[np.floating]:
+        """Many servers refuse the empty text; its vector is zero by definition, so it is not sent."""
+        written = [i for i, text in enumerate(texts) if text.strip()]
+        rows = self._rows([texts[i] for i in written or ()] or ["dimensions"])
+        vectors = np.zeros((len(texts), rows.shape[1]))
+        if written:
+            vectors[written] = rows
+        return vectors
+
+    def _rows(self, texts: list[str]) -> NDArray[np.floating]:
+        try:
+            answer = self._open.embeddings.create(model=self.model, input=texts, encoding_format="float")
+            rows = np.array([row.embedding for row in sorted(answer.data, key=lambda row: row.index)], dtype=np.float64)
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            raise PortFailed(f"embeddings from {self.model}: {type(error).__name__}") from None
+        if rows.ndim != 2 or len(rows) != len(texts):
+            raise PortFailed(f"embeddings from {self.model}: {len(rows)} vectors for {len(texts)} texts")
+        return rows
+
+
+class OpenAICompleter:
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.id = f"openai:{model}"
+        self._open = _client()
+
+    def complete(self, prompt: str) -> str:
+        try:
+            answer = self._open.chat.completions.create(
+                model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0
+            )
+            content = answer.choices[0].message.content
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, IndexError) as error:
+            raise PortFailed(f"{self.model}: {type(error).__name__}") from None
+        if not content:
+            raise PortFailed(f"{self.model}: an empty answer")
+        return content

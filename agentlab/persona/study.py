@@ -1,0 +1,374 @@
+"""A study: one file, validated as a whole before anything runs. Its SHA-256 is what ids, draws and hashes call *study*.
+
+`read_study` turns YAML or JSON into a `Study` with every persona and stimulus loaded and every default filled in, so that
+the same content in another spelling is the same study. Each refusal is one line that names the place.
+"""
+
+from collections import Counter
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from agentlab.persona.loaders import load_personas, load_stimuli, tinytroupe
+from agentlab.persona.loaders.reading import parsed
+from agentlab.persona.rules import KNOWN_ACTIONS, Action, Ask, Rules
+from agentlab.persona.state import Belief, Persona, Presentation, Scalar, SeedMemory, beliefs_from
+from agentlab.persona.values import Invalid, canonical, draw, sha256
+
+UNSURE = (0.0, 0.1)  # stance and confidence on a topic of which nothing is known
+DAY = 1_000_000  # turns of one persona at most
+
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Id = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
+Source = Annotated[str, Meta(max_length=200)]
+Signed = Annotated[float, Meta(ge=-1, le=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Above = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=0)]
+Whole = Annotated[int, Meta(ge=1)]
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A mapping of the file: an unknown key is a slip of the pen, and refused."""
+
+
+class BeliefEntry(_Part):
+    stance: Signed
+    confidence: Share = 0.5
+
+
+class MemoryEntry(_Part):
+    text: Text
+    importance: Share = 0.5
+    time: Annotated[float, Meta(le=0)] = 0.0
+    valence: Signed = 0.0
+
+
+class PersonaEntry(_Part):
+    id: Id
+    name: Name | UnsetType = UNSET
+    profile: dict[Name, Scalar | list[str]] = {}
+    beliefs: dict[Name, Signed | BeliefEntry] = {}
+    trust: dict[Source, Share] = {}
+    memories: list[Text | MemoryEntry] = []
+
+
+class PersonaLoad(_Part):
+    """Personas of another file (paths are relative to the study file); `fragments` for one TinyTroupe agent."""
+
+    load: str
+    format: Literal["own", "gss", "oasis", "town", "smallville", "tinytroupe"] = "own"
+    limit: Whole | None = None
+    fragments: list[str] = []
+
+
+class StimulusEntry(_Part):
+    text: Text
+    id: Id | UnsetType = UNSET
+    source: Source = ""
+    position: Whole = 1
+    social_proof: Count = 0
+    stances: dict[Name, Signed] = {}
+
+
+class StimulusLoad(_Part):
+    """Stimuli of a file; `source`, `position`, `social_proof` and `stances` are then those of each of them."""
+
+    load: str
+    limit: Whole | None = None
+    source: Source = ""
+    position: Whole = 1
+    social_proof: Count = 0
+    stances: dict[Name, Signed] = {}
+
+
+class ReadingEntry(_Part):
+    """A first belief read out of a profile's field: {text of the field: stance}."""
+
+    field: Name
+    values: dict[str, Signed]
+    confidence: Share = 0.5
+
+
+class ScheduleEntry(_Part):
+    """`turns` presentations a persona (each stimulus once, where not given), `step` of study time apart, in the order
+    listed or shuffled for each persona."""
+
+    turns: Annotated[int, Meta(ge=1, le=DAY)] | None = None
+    step: Above = 1.0
+    order: Literal["listed", "shuffled"] = "listed"
+
+
+class ReflectionEntry(_Part):
+    batch: Annotated[int, Meta(ge=2)] = 8
+    at: Above = 15.0
+
+
+class TierEntry(_Part):
+    """The model of tier B, the arousal from which it is asked, and how often in the whole study at most."""
+
+    budget: Count
+    model: str = "rules"
+    above: Share = 0.6
+
+
+class ProbesEntry(_Part):
+    every: Whole
+    fields: list[Name] = []
+    opinions: list[Name] = []
+    drift_above: Share = 0.3
+
+
+class StudyFile(_Part):
+    name: Name
+    personas: list[dict[str, Any]] | dict[str, Any]
+    stimuli: list[dict[str, Any]] | dict[str, Any]
+    seed: int = 0
+    topics: list[Name] = []
+    actions: tuple[str | Action, ...] = ("ignore", "like", "share", "reply")
+    cap: Annotated[int, Meta(ge=2, le=10_000)] = 64
+    k: Annotated[int, Meta(ge=0, le=1_000)] = 8
+    tau: Above = 20.0
+    reflection: ReflectionEntry = ReflectionEntry()
+    rate: Share = 0.3
+    tolerance: Annotated[float, Meta(ge=0, le=2)] = 1.0
+    temperature: Above = 0.25
+    embedder: str = "hashing"
+    tier_b: TierEntry | None = None
+    schedule: ScheduleEntry = ScheduleEntry()
+    probes: ProbesEntry | None = None
+    first_beliefs: dict[Name, ReadingEntry] = {}
+
+
+class Stimulus(msgspec.Struct, frozen=True):
+    id: str
+    text: str
+    source: str
+    position: int
+    social_proof: int
+    stances: dict[str, float]
+
+
+class Study(msgspec.Struct, frozen=True, dict=True):
+    """The validated study. `personas` hold their share of the model's `budget`."""
+
+    name: str
+    seed: int
+    rules: Rules
+    personas: tuple[Persona, ...]
+    stimuli: tuple[Stimulus, ...]
+    turns: int
+    step: float
+    order: str
+    embedder: str
+    model: str
+    budget: int
+
+    def to_bytes(self) -> bytes:
+        return canonical(self)
+
+    @cached_property
+    def sha256(self) -> str:
+        return sha256(self.to_bytes())
+
+    def shown(self, persona: str, first: int, last: int) -> tuple[Presentation, ...]:
+        """What one persona is shown in turns first…last (both counted from 1). Turn t is at time t · step."""
+        return tuple(self._presentation(persona, turn) for turn in range(first, last + 1))
+
+    def _presentation(self, persona: str, turn: int) -> Presentation:
+        round, place = divmod(turn - 1, len(self.stimuli))
+        index = place if self.order == "listed" else self._shuffled(persona, round)[place]
+        one = self.stimuli[index]
+        return Presentation(
+            turn, turn * self.step, one.id, one.text, one.source, one.position, one.social_proof, one.stances
+        )
+
+    def _shuffled(self, persona: str, round: int) -> list[int]:
+        return sorted(range(len(self.stimuli)), key=lambda i: (draw(self.sha256, "order", persona, round, i), i))
+
+
+def study_from(data: bytes) -> Study:
+    """The study that `Study.to_bytes` wrote."""
+    return msgspec.msgpack.decode(data, type=Study)
+
+
+def read_study(path: Path) -> Study:
+    """The study in a YAML or JSON file. Raises `Invalid`."""
+    whole = parsed(path)
+    if not isinstance(whole, dict):
+        raise Invalid(f"{path}: a study is a mapping with name, personas and stimuli")
+    file = _part(whole, StudyFile, str(path), "")
+    try:
+        return _study(file, path.parent)
+    except Invalid as error:
+        raise Invalid(f"{path}: {error}") from None
+
+
+def _study(file: StudyFile, folder: Path) -> Study:
+    _unique(file.topics, "topics")
+    actions = _actions(file.actions)
+    personas = _personas(file, folder)
+    stimuli = _stimuli(file, folder)
+    tier, probes = file.tier_b, file.probes or ProbesEntry(every=1)
+    _known(file.topics, probes.opinions, "probes.opinions")
+    return Study(
+        name=file.name,
+        seed=file.seed,
+        rules=Rules(
+            actions=actions,
+            topics=tuple(file.topics),
+            cap=file.cap,
+            k=file.k,
+            tau=file.tau,
+            batch=min(file.reflection.batch, file.cap),
+            reflect_at=file.reflection.at,
+            rate=file.rate,
+            tolerance=file.tolerance,
+            temperature=file.temperature,
+            model_above=tier.above if tier else 0.0,
+            probe_every=probes.every if file.probes else 0,
+            probe_ask=tuple(
+                [Ask(field=name) for name in probes.fields] + [Ask(topic=name) for name in probes.opinions]
+            ),
+            drift_above=probes.drift_above,
+        ),
+        personas=_with_calls(personas, tier.budget if tier else 0),
+        stimuli=stimuli,
+        turns=file.schedule.turns or len(stimuli),
+        step=file.schedule.step,
+        order=file.schedule.order,
+        embedder=file.embedder,
+        model=tier.model if tier else "",
+        budget=tier.budget if tier else 0,
+    )
+
+
+def _with_calls(personas: list[Persona], budget: int) -> tuple[Persona, ...]:
+    """The budget shared out: as evenly as whole calls allow, one more for the first personas."""
+    each, over = divmod(budget, len(personas))
+    return tuple(msgspec.structs.replace(one, calls=each + (n < over)) for n, one in enumerate(personas))
+
+
+def _actions(given: tuple[str | Action, ...]) -> tuple[Action, ...]:
+    actions = []
+    for n, one in enumerate(given):
+        if isinstance(one, str) and one not in KNOWN_ACTIONS:
+            known = ", ".join(KNOWN_ACTIONS)
+            raise Invalid(f"actions[{n}]: {one!r} is none of {known}; any other needs name, valence and effort")
+        action = KNOWN_ACTIONS[one] if isinstance(one, str) else one
+        if not (-1 <= action.valence <= 1 and 0 <= action.effort <= 1 and action.name.strip() == action.name.lower()):
+            raise Invalid(f"actions[{n}]: a lower-case name, valence in [-1, 1], effort in [0, 1]")
+        actions.append(action)
+    _unique([action.name for action in actions], "actions")
+    if len(actions) < 2:
+        raise Invalid("actions: at least two, or there is nothing to choose")
+    return tuple(actions)
+
+
+def _personas(file: StudyFile, folder: Path) -> list[Persona]:
+    made = []
+    for n, given in enumerate(_listed(file.personas)):
+        place = f"personas[{n}]"
+        if "load" in given:
+            load = _part(given, PersonaLoad, "", place)
+            made += [_persona(entry, f"{place}: {where}", file) for where, entry in _loaded(load, folder)]
+        else:
+            made.append(_persona(given, place, file))
+    if not made:
+        raise Invalid("personas: at least one")
+    _unique([one.id for one in made], "personas")
+    return made
+
+
+def _loaded(load: PersonaLoad, folder: Path) -> list[tuple[str, dict[str, Any]]]:
+    path = folder / load.load
+    if not load.fragments:
+        return load_personas(load.format, path, load.limit)
+    if load.format != "tinytroupe":
+        raise Invalid(f"{load.load}: fragments are for TinyTroupe agents")
+    return [(path.name, tinytroupe.merged(path, [folder / one for one in load.fragments]))]
+
+
+def _persona(given: dict[str, Any], place: str, file: StudyFile) -> Persona:
+    entry = _part(given, PersonaEntry, "", place)
+    _known(file.topics, entry.beliefs, f"{place}.beliefs")
+    held = {topic: _first_belief(topic, entry, file) for topic in file.topics}
+    memories = [MemoryEntry(one) if isinstance(one, str) else one for one in entry.memories]
+    return Persona(
+        id=entry.id,
+        name=entry.id if entry.name is UNSET else entry.name,
+        profile=entry.profile,
+        beliefs=beliefs_from(held),
+        trust=entry.trust,
+        memories=tuple(SeedMemory(m.text, m.importance, m.time, m.valence) for m in memories),
+    )
+
+
+def _first_belief(topic: str, entry: PersonaEntry, file: StudyFile) -> tuple[float, float]:
+    """The persona's own, else what its profile tells, else unsure."""
+    own = entry.beliefs.get(topic)
+    if isinstance(own, BeliefEntry):
+        return own.stance, own.confidence
+    if own is not None:
+        return own, BeliefEntry(own).confidence
+    reading = file.first_beliefs.get(topic)
+    told = reading.values.get(str(entry.profile.get(reading.field))) if reading else None
+    return UNSURE if reading is None or told is None else (told, reading.confidence)
+
+
+def _stimuli(file: StudyFile, folder: Path) -> tuple[Stimulus, ...]:
+    made: list[Stimulus] = []
+    for n, given in enumerate(_listed(file.stimuli)):
+        place = f"stimuli[{n}]"
+        if "load" in given:
+            load = _part(given, StimulusLoad, "", place)
+            shared = {key: value for key, value in given.items() if key not in ("load", "limit")}
+            found = [(f"{place}: {at}", {**shared, **e}) for at, e in load_stimuli(folder / load.load, load.limit)]
+        else:
+            found = [(place, given)]
+        for at, entry in found:
+            made.append(_stimulus(_part(entry, StimulusEntry, "", at), at, len(made) + 1, file.topics))
+    if not made:
+        raise Invalid("stimuli: at least one")
+    _unique([one.id for one in made], "stimuli")
+    return tuple(made)
+
+
+def _stimulus(entry: StimulusEntry, place: str, number: int, topics: list[str]) -> Stimulus:
+    _known(topics, entry.stances, f"{place}.stances")
+    id = f"s{number}" if entry.id is UNSET else entry.id
+    return Stimulus(id, entry.text, entry.source, entry.position, entry.social_proof, entry.stances)
+
+
+def _listed(given: list[dict[str, Any]] | dict[str, Any]) -> list[dict[str, Any]]:
+    return given if isinstance(given, list) else [given]
+
+
+P = TypeVar("P", bound=_Part)
+
+
+def _part(given: dict[str, Any], kind: type[P], path: str, place: str) -> P:
+    """One mapping of the file as what it should be. Raises `Invalid` with the place and, for an entry, its id."""
+    try:
+        return msgspec.convert(given, kind)
+    except (msgspec.ValidationError, Invalid) as error:
+        message, _, inner = str(error).partition(" - at `$")
+        where = (place + inner.rstrip("`")).lstrip(".")
+        named = f" ({given['id']})" if isinstance(given.get("id"), str) else ""
+        raise Invalid(": ".join(part for part in (path, where + named, message) if part)) from None
+
+
+def _unique(names: list[str], place: str) -> None:
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise Invalid(f"{place}: {twice[0]} is there twice")
+
+
+def _known(topics: list[str], named: Any, place: str) -> None:
+    for topic in named:
+        if topic not in topics:
+            raise Invalid(f"{place}: {topic!r} is not among the study's topics")

@@ -1,0 +1,49 @@
+"""Embeddings as int8: exact products, a quarter of a float's bytes, and the same on every processor."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from agentlab.persona.values import Invalid
+
+LEVELS = 127
+
+
+def quantise(vector: ArrayLike) -> bytes:
+    """One embedding (d floats) as d bytes of int8, scaled so that its largest part is ±127.
+
+    The cosine does not change with the scale, so none is kept. A zero vector stays zero. Raises `Invalid` for NaN,
+    infinity, no parts, or more than one dimension: such an answer is refused where it would be written.
+    """
+    parts = np.asarray(vector, dtype=np.float64)
+    if parts.ndim != 1 or not parts.size:
+        raise Invalid(f"an embedding must be one row of numbers, not of shape {parts.shape}")
+    if not np.isfinite(parts).all():
+        raise Invalid("the embedder answered NaN or infinity")
+    largest = np.abs(parts).max()
+    if largest == 0:
+        return bytes(parts.size)
+    return np.rint(parts / largest * LEVELS).astype(np.int8).tobytes()
+
+
+def cosines(rows: Sequence[bytes], query: bytes) -> list[float]:
+    """cos(row, query) for each row; 0.0 where either is a zero vector. All rows are as long as the query.
+
+    Sums of products are 32-bit integers, so their order does not matter: at most 127² · d, exact below d = 133,000.
+    """
+    if not rows:
+        return []
+    matrix = np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), len(query)).astype(np.int32)
+    target = np.frombuffer(query, np.int8).astype(np.int32)
+    norm = int(target @ target)
+    dots = (matrix @ target).tolist()
+    norms = np.einsum("ij,ij->i", matrix, matrix).tolist()
+    return [dot / math.sqrt(own * norm) if own and norm else 0.0 for dot, own in zip(dots, norms, strict=True)]
+
+
+def centre(rows: Sequence[bytes]) -> bytes:
+    """The direction of the rows' sum: what a summary of them points at."""
+    matrix = np.frombuffer(b"".join(rows), np.int8).reshape(len(rows), -1)
+    return quantise(matrix.astype(np.int32).sum(axis=0))
