@@ -4,7 +4,12 @@ VENV = .venv
 BIN = $(VENV)/bin
 ARGS ?=
 
-.PHONY: help install run test lint format
+# What a production site sets, with values that are good for nothing but being checked.
+ANY_KEY = $$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(60))')
+PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example DATABASE_URL=sqlite:///:memory: SECRET_KEY=$(ANY_KEY) \
+	AGENT_CAPTURE_SERVICE_KEY=$(ANY_KEY)
+
+.PHONY: help install run test browser bench lint format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -20,18 +25,26 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed  ## virtual environment and dependencies, nothing else
 
-run: install  ## a working site with live data, on this machine alone
-	@$(BIN)/python manage.py up $(ARGS)
+run: install  ## a working site with live data, on this machine alone; ARGS="--port 0" and so on
+	@exec $(BIN)/python manage.py up $(ARGS)
 
-test: $(VENV)/.installed-dev  ## the whole suite on the embedded stores, or on DATABASE_URL and AGENT_CAPTURE_REDIS_URL
+test: $(VENV)/.installed-dev  ## the suite on the embedded stores, or on DATABASE_URL and AGENT_CAPTURE_REDIS_URL
 	@$(BIN)/pytest -n auto $(ARGS)
 
-lint: $(VENV)/.installed-dev  ## style, types, the walls between rooms, templates
+browser: $(VENV)/.installed-dev  ## the pages in a real Chromium (Debian's `chromium`)
+	@$(BIN)/pytest -n auto -m browser $(ARGS)
+
+bench: $(VENV)/.installed-dev  ## what things cost, as ratios measured in one run
+	@$(BIN)/pytest -m bench -s $(ARGS)
+
+lint: $(VENV)/.installed-dev  ## style, types, the walls between rooms, templates, settings, migrations
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	SECRET_KEY=lint $(BIN)/mypy agentlab capture factory
 	$(BIN)/lint-imports
 	$(BIN)/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
+	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
+	$(PRODUCTION) $(BIN)/python manage.py makemigrations --check --dry-run
 
 format: $(VENV)/.installed-dev  ## put style right
 	$(BIN)/ruff check --fix .
