@@ -1,0 +1,64 @@
+"""The port between the factory and a coding agent, and the providers behind it by name.
+
+A provider opens one model session a run. What a session is given for a send is exact: the messages as the model
+will see them and one list of attachments, the same one that the trace is made of.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from factory.calls import Attachment
+from factory.outcomes import Reply
+
+
+class ProviderError(Exception):
+    """The provider cannot be used as asked; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The exact messages of one send."""
+
+    system: str
+    user: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+class Session(Protocol):
+    """One model session. `model` and `session_id` are what is known before the next send."""
+
+    model: str
+    session_id: str | None
+
+    def exact(self, messages: Messages) -> Messages:
+        """The messages as they will reach the model, with what this provider is known to add."""
+
+    def launch_command(self, messages: Messages) -> str:
+        """What will be started or called, for the record: names, never values, of anything secret."""
+
+    def send(self, messages: Messages) -> Reply:
+        """Send (what `exact` was given, not what it answered) and wait. A failed provider is a Reply with `error`."""
+
+    def close(self) -> None:
+        """End whatever the session keeps open."""
+
+
+class Provider(Protocol):
+    name: str
+
+    def accepts(self, attachment: Attachment) -> bool:
+        """Can these bytes go as an attachment?"""
+
+    def open(self, workspace: Path, run_id: int) -> Session:
+        """Begin a session. Raises ProviderError."""
+
+
+def provider_named(spec: str) -> Provider:
+    """The provider that `NAME` or `NAME:OPTION` asks for. Raises ProviderError."""
+    name, _, option = spec.partition(":")
+    if name == "rehearsal":
+        from factory.providers.rehearsal import Rehearsal
+
+        return Rehearsal.parse(option)
+    raise ProviderError(f"there is no provider {spec!r}; there are rehearsal, openai:NAME and pi")

@@ -1,0 +1,72 @@
+"""Between the workflow and the rows: each send gets an id, a snapshot folder, a packet, and one commit."""
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from factory.calls import AgentCall
+from factory.lineage import SessionTurns
+from factory.outcomes import AttemptEnd
+from factory.packets import AgentInputPacket, capture_attempt_inputs
+from factory.providers import Session
+from factory.retention import SnapshotStore
+from factory.snapshots import Deadline
+
+if TYPE_CHECKING:
+    from factory.tracing import Tracer
+
+
+class RunRecorder:
+    """Records one run's attempts: captured under the store's lock, committed with their packet, or not there at all."""
+
+    def __init__(
+        self,
+        tracer: "Tracer",
+        store: SnapshotStore,
+        provider: str,
+        *,
+        deadline: Callable[[], Deadline] = Deadline,
+    ) -> None:
+        self._tracer, self._store, self._provider, self._deadline = tracer, store, provider, deadline
+
+    def begin(
+        self, call: AgentCall, turns: SessionTurns, session: Session, launch: str
+    ) -> tuple[str, AgentInputPacket]:
+        attempt_id = uuid.uuid4().hex
+        lineage = turns.next(call.phase, call.send_kind)
+        with self._store.staging(self._tracer.run.pk) as staging:
+            try:
+                with staging.folder(attempt_id) as folder:
+                    packet = capture_attempt_inputs(
+                        call, lineage, attempt_id=attempt_id, folder=folder, deadline=self._deadline()
+                    )
+                self._tracer.record(
+                    attempt_id,
+                    call,
+                    packet,
+                    provider=self._provider,
+                    model=session.model,
+                    session_id=session.session_id,
+                    launch_command=launch,
+                )
+            except BaseException:
+                self._discard(attempt_id)
+                raise
+        self._tell_limits(packet)
+        return attempt_id, packet
+
+    def finish(self, attempt_id: str, end: AttemptEnd) -> None:
+        self._tracer.finish(attempt_id, end)
+
+    def _discard(self, attempt_id: str) -> None:
+        if why := self._store.discard(attempt_id):
+            self._tracer.note(
+                f"snapshot folder {self._store.root / attempt_id} has no attempt and could not be removed: {why}",
+                is_error=True,
+            )
+
+    def _tell_limits(self, packet: AgentInputPacket) -> None:
+        """A budget that kept bytes out is the run's news, not only the row's."""
+        reasons = {item.detail for item in packet.items if item.capture_status == "limit_exceeded" and item.detail}
+        for reason in sorted(reasons):
+            self._tracer.note(f"some inputs of attempt {self._tracer.number} were not kept: {reason}")

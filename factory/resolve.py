@@ -1,0 +1,102 @@
+"""A request's exact words and where they came from."""
+
+import errno
+import hashlib
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import Literal
+
+REQUEST_LIMIT = 10 * 1024**2
+"""Bytes a prompt file may have: what one snapshot may have, so that no request is too large to be kept."""
+
+SourceKind = Literal["inline_text", "prompt_file"]
+Force = Literal["text", "file"]
+
+_NO_SUCH_PATH = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
+
+
+class RequestError(ValueError):
+    """The request cannot be taken; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedRequest:
+    """The task's exact text, its source, its size in UTF-8 bytes and the lowercase SHA-256 of those bytes.
+
+    The bytes were read once; whoever needs them later takes them from here, never from the file again.
+    """
+
+    text: str
+    source_kind: SourceKind
+    path: str | None
+    byte_count: int
+    sha256: str
+    data: bytes = field(repr=False)
+
+
+def inline_request(text: str) -> ResolvedRequest:
+    """The descriptor of text that was given as text. Raises RequestError where UTF-8 cannot say it."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        raise RequestError("the request is not valid UTF-8") from None
+    return _request(text, data, "inline_text", None)
+
+
+def resolve_request(arg: str, *, force: Force | None = None) -> ResolvedRequest:
+    """What `arg` asks for: the file of that name where there is one, else the words themselves.
+
+    `force` takes it as "text" or as a "file" whatever lies on the disk. Raises RequestError: an empty request, a
+    file that cannot be read, is not a regular file, is over REQUEST_LIMIT or is not UTF-8.
+    """
+    data = None if force == "text" else _read(arg, must_exist=force == "file")
+    request = inline_request(arg) if data is None else _file_request(arg, data)
+    if not request.text.strip():
+        raise RequestError("the request is empty")
+    return request
+
+
+def display_path(path: str) -> str:
+    """A path as text that any terminal, database and page can hold: bytes that are not UTF-8 as `\\xNN`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _read(arg: str, *, must_exist: bool) -> bytes | None:
+    """The file's bytes, or None where no file has this name. Opening never waits (a FIFO would)."""
+    name = display_path(arg) if len(arg) < 300 else "the request"
+    try:
+        handle = os.open(arg, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError:  # a NUL
+        return _absent("the request", must_exist)
+    except OSError as error:
+        if error.errno in _NO_SUCH_PATH:
+            return _absent(name, must_exist)
+        raise RequestError(f"cannot read {name}: {error.strerror}") from None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise RequestError(f"{name} is not a regular file (--text takes it as words)")
+        try:
+            data = file.read(REQUEST_LIMIT + 1)
+        except OSError as error:
+            raise RequestError(f"cannot read {name}: {error.strerror}") from None
+    if len(data) > REQUEST_LIMIT:
+        raise RequestError(f"{name} is larger than {REQUEST_LIMIT // 1024**2} MiB")
+    return data
+
+
+def _absent(name: str, must_exist: bool) -> None:
+    if must_exist:
+        raise RequestError(f"there is no file {name}")
+
+
+def _file_request(path: str, data: bytes) -> ResolvedRequest:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{display_path(path)} is not UTF-8 (byte {error.start})") from None
+    return _request(text, data, "prompt_file", os.path.abspath(path))  # noqa: PTH100 - a link's own name is kept
+
+
+def _request(text: str, data: bytes, kind: SourceKind, path: str | None) -> ResolvedRequest:
+    return ResolvedRequest(text, kind, path, len(data), hashlib.sha256(data).hexdigest(), data)

@@ -1,0 +1,127 @@
+"""Start a run with this site's settings: what the command and the demonstration call."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from factory.calls import Attachment, Included
+from factory.checks import run_check
+from factory.media import TEXT, recognise
+from factory.phases import Workflow
+from factory.providers import Provider
+from factory.recording import RunRecorder
+from factory.resolve import RequestError, ResolvedRequest, display_path
+from factory.retention import DiskLimits, SnapshotStore
+from factory.snapshots import MAX_FILE_BYTES, CaptureFailed, open_regular
+from factory.tracing import Rows, Tracer
+from factory.workflow import Job, RunEnd, WorkflowRun
+
+
+def snapshot_store() -> SnapshotStore:
+    """The store that the settings describe, ready to use. Raises StoreError."""
+    limits = DiskLimits(
+        budget=settings.FACTORY_SNAPSHOT_BUDGET_BYTES,
+        min_free=settings.FACTORY_MIN_FREE_BYTES,
+        run_cap=settings.FACTORY_RUN_CAP_BYTES,
+    )
+    store = SnapshotStore(settings.FACTORY_SNAPSHOT_ROOT, limits, Rows())
+    store.prepare()
+    return store
+
+
+def make_job(
+    request: ResolvedRequest,
+    provider: Provider,
+    *,
+    context: str | None = None,
+    attach: Sequence[str] = (),
+    check: str | None = None,
+) -> Job:
+    """What a run is to do, each attached file read once. Raises RequestError for what cannot be given to it."""
+    included: list[Included] = []
+    attachments: list[Attachment] = []
+    for path in attach:
+        data = _read_attachment(path)
+        label, media = display_path(os.path.basename(path)), recognise(data)  # noqa: PTH119
+        attachment = Attachment(label, os.path.abspath(path), media.media_type, data)  # noqa: PTH100
+        if media.media_type == TEXT:
+            included.append(Included(label, "explicit_attachment", data, attachment.path))
+        elif provider.accepts(attachment):
+            attachments.append(attachment)
+        else:
+            raise RequestError(f"{provider.name} cannot take {label} ({media.media_type})")
+    return Job(request, tuple(included), tuple(attachments), _context_root(context), check)
+
+
+def run_job(
+    workflow: Workflow,
+    job: Job,
+    provider: Provider,
+    store: SnapshotStore,
+    *,
+    owner_id: int | None = None,
+    progress: Callable[[str], None] = lambda line: None,
+) -> tuple[int, RunEnd]:
+    """Carry a job out and record it: the run's number and how it ended. Raises ProviderError, or what the database
+    raises; the run then stands as failed."""
+    tracer = Tracer.start(job.request, workflow=workflow.name, provider=provider.name, owner_id=owner_id)
+    run_id = tracer.run.pk
+    state = "failed"
+    try:
+        with store.running(run_id):
+            workspace = _workspace(run_id)
+            tracer.place(str(workspace))
+            session = provider.open(workspace, run_id)
+            try:
+                end = WorkflowRun(
+                    workflow,
+                    job,
+                    session,
+                    RunRecorder(tracer, store, provider.name),
+                    check=lambda command: run_check(command, workspace),
+                    progress=progress,
+                ).run()
+            finally:
+                session.close()
+            state = end.state
+            if end.reason:
+                tracer.note(end.reason, is_error=state == "failed")
+            return run_id, end
+    except Exception as error:
+        tracer.note(f"{type(error).__name__}: {error}", is_error=True)
+        raise
+    finally:
+        tracer.end(state)  # type: ignore[arg-type]
+
+
+def _workspace(run_id: int) -> Path:
+    """The folder in which this run's agent works, kept afterwards: it holds what was built."""
+    folder = Path(settings.STATE_DIR) / "workspaces" / f"run-{run_id}"
+    folder.mkdir(parents=True, mode=0o700)
+    return folder
+
+
+def _context_root(path: str | None) -> str | None:
+    """The folder's own path: a link that the user named is resolved here, once, and never again."""
+    if path is None:
+        return None
+    real = os.path.realpath(path)
+    if not os.path.isdir(real):  # noqa: PTH112
+        raise RequestError(f"{display_path(path)} is not a folder")
+    if display_path(real) != real:
+        raise RequestError(f"the name of {display_path(path)} is not UTF-8, so no message can tell it")
+    return real
+
+
+def _read_attachment(path: str) -> bytes:
+    try:
+        handle = open_regular(os.open("/", os.O_RDONLY), os.path.realpath(path))
+    except CaptureFailed as failure:
+        raise RequestError(f"cannot attach {display_path(path)}: {failure.detail}") from None
+    with os.fdopen(handle, "rb") as file:
+        data = file.read(MAX_FILE_BYTES + 1)
+    if len(data) > MAX_FILE_BYTES:
+        raise RequestError(f"cannot attach {display_path(path)}: larger than {MAX_FILE_BYTES // 1024**2} MiB")
+    return data
