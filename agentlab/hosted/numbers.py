@@ -1,4 +1,4 @@
-"""Table ids and hand numbers that are never used twice, and which deployment plays a seat: the table's database side.
+"""Table ids and hand numbers that are never used twice: the table's database side.
 
 The ORM runs on one thread of its own, never on the event loop. While the database is away a table waits for it between
 two hands: a number that is not durable is no number.
@@ -15,7 +15,6 @@ from django.db import close_old_connections, connections, transaction
 from django.db.models import F
 from django.db.utils import Error as DatabaseError
 
-from agentlab.agents.models import AgentDeployment
 from agentlab.hosted.models import HostedTable
 from agentlab.hosted.table import HandNumbers
 
@@ -39,12 +38,6 @@ def reserve_hand(table_id: str) -> int:
         HostedTable.objects.get_or_create(id=table_id)
         HostedTable.objects.filter(id=table_id).update(last_hand_number=F("last_hand_number") + 1)
         return HostedTable.objects.values_list("last_hand_number", flat=True).get(id=table_id)
-
-
-def current_deployments(table_id: str, agent_ids: list[str]) -> dict[str, int]:
-    """Each agent's newest deployment at the table that has not left; agents without one are left out."""
-    rows = AgentDeployment.objects.filter(table_id=table_id, agent_id__in=agent_ids, left_at=None)
-    return dict(rows.order_by("seated_at", "id").values_list("agent_id", "id"))
 
 
 class DatabaseThread:

@@ -139,7 +139,7 @@ def _journal_to(file: IO[str]) -> Journal:
     return note
 
 
-async def _let_go() -> None:
+async def let_go() -> None:
     """Returns when the holder closes the pipe or asks us to end."""
     loop, stop = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -152,19 +152,20 @@ async def _let_go() -> None:
 
 async def _run(order: Order, journal: Journal | None) -> Report:
     from agentlab.hosted import numbers
+    from agentlab.hosted.deployments import seat_newest
 
     database = numbers.DatabaseThread()
     table = Table(
         order.table,
         numbers=numbers.DurableHandNumbers(order.table.table_id, database),
-        deployments=lambda _, agents: database.call(numbers.current_deployments, order.table.table_id, agents),
+        deployments=lambda _, agents: database.call(seat_newest, order.table.table_id, agents),
         journal=journal,
         on_hand=lambda hands: _tell(hand=hands),
     )
     async with table:
         _tell(ready=table.url)
-        playing, let_go = asyncio.ensure_future(table.play(order.hands)), asyncio.ensure_future(_let_go())
-        await asyncio.wait({playing, let_go}, return_when=asyncio.FIRST_COMPLETED)
+        playing, released = asyncio.ensure_future(table.play(order.hands)), asyncio.ensure_future(let_go())
+        await asyncio.wait({playing, released}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
             playing.result()
         playing.cancel()

@@ -1,0 +1,123 @@
+"""Hosted agents in a process of their own, and the handle by which another process holds it.
+
+As with a table's process: the order comes as one JSON line on standard input, and when that pipe closes the child ends.
+A child that dies is started again by its holder: its agents come back to their seats with empty heads.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from agentlab.hosted.table_process import let_go
+
+log = logging.getLogger(__name__)
+
+PROJECT = Path(__file__).resolve().parents[2]
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
+STOP_SECONDS = 6.0
+
+
+class AgentOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Who shall play where. `private_key` is the issuer's, as hex: it goes through the pipe and nowhere else."""
+
+    agent_ids: list[str]
+    table_id: str
+    url: str
+    private_key: str
+    model: str = ""
+    seed: int = 0
+    min_turn_ms: int = 0
+
+
+class AgentProcess:
+    """`await run()` keeps one child playing, started again whenever it dies, until `stop`."""
+
+    def __init__(self, order: AgentOrder) -> None:
+        self.order = order
+        self.reports: list[bytes] = []
+        """What children that ended well told of their counts, as JSON of CrewReport."""
+        self._process: Process | None = None
+        self._stopping = False
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process and self._process.returncode is None else None
+
+    async def run(self) -> None:
+        pause = FIRST_PAUSE
+        while not self._stopping:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *("-m", "agentlab.hosted.agent_process"),
+                stdin=PIPE,
+                stdout=PIPE,
+                cwd=PROJECT,
+                start_new_session=True,  # Ctrl-C is the holder's to answer
+            )
+            assert self._process.stdin is not None and self._process.stdout is not None
+            with contextlib.suppress(OSError):
+                self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
+            began = asyncio.get_running_loop().time()
+            self.reports += [line async for line in self._process.stdout]
+            code = await self._process.wait()
+            if self._stopping:
+                return
+            names = ", ".join(self.order.agent_ids)
+            log.warning("the process of %s ended (exit %s) and is started again", names, code)
+            lived_long = asyncio.get_running_loop().time() - began > LONGEST_PAUSE
+            pause = FIRST_PAUSE if lived_long else min(pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+
+    async def stop(self, running: "asyncio.Task[None]") -> None:
+        """Lets go of the child, which ends by itself; kills it where it does not."""
+        self._stopping = True
+        if self.pid and self._process and self._process.stdin:
+            self._process.stdin.close()
+            done, _ = await asyncio.wait({running}, timeout=STOP_SECONDS)
+            if not done:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+        else:
+            running.cancel()
+        await asyncio.wait({running})
+
+
+def issuer_key(order: AgentOrder) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(order.private_key))
+
+
+# The child ------------------------------------------------------------------------------------------------------
+async def _play(order: AgentOrder) -> bytes:
+    from agentlab.hosted.crew import Crew, end
+    from agentlab.hosted.tokens import TokenIssuer
+
+    crew = Crew(
+        issuer=TokenIssuer(issuer_key(order)), model=order.model, seed=order.seed, min_turn_ms=order.min_turn_ms
+    )
+    agents = [crew.agent(agent_id, order.table_id, order.url) for agent_id in order.agent_ids]
+    tasks = [asyncio.create_task(agent.run()) for agent in agents]
+    await let_go()
+    await asyncio.gather(*(agent.stop() for agent in agents))
+    await end(tasks)
+    return msgspec.json.encode(await crew.close())
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    import django
+
+    django.setup()
+    order = msgspec.json.decode(sys.stdin.readline(), type=AgentOrder)
+    report = asyncio.run(_play(order))
+    print(report.decode(), flush=True)  # noqa: T201 - standard output is the pipe to the holder
+
+
+if __name__ == "__main__":
+    main()

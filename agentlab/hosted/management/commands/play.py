@@ -1,0 +1,163 @@
+"""`manage.py play`: hosted agents at tables of their own, every turn captured."""
+
+import asyncio
+import json
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.conf import settings
+from django.core.management import BaseCommand, CommandError
+from django.db import connections
+
+from agentlab.agents import demo
+from agentlab.agents.ledger import SpoolError
+from agentlab.agents.models import AgentVersion
+from agentlab.common import local_site
+from agentlab.hosted import numbers
+from agentlab.hosted.deployments import NoSeat, leave, seat
+from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
+from agentlab.hosted.house_roster import BASE_PROMPT, HOUSE
+from agentlab.hosted.model_port import Models
+from agentlab.hosted.playing import Plan, Result, play
+from agentlab.hosted.table_process import TableFailed
+from agentlab.private_redis import PrivateRedis, PrivateRedisError
+
+WATCH_PAUSE_MS = 1500
+
+
+class Command(BaseCommand):
+    help = "Plays hands with hosted agents and captures every turn."
+    requires_system_checks = ()  # they ask Redis, which may not be there yet
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--hands", type=_whole(0), default=20, help="how many, over all tables; 0: until Ctrl-C")
+        parser.add_argument("--agents", type=_whole(LEAST_SEATS, MOST_SEATS), default=6, help="how many, 2 to 9")
+        parser.add_argument(
+            "--agent", action="append", metavar="ID", help="seat this one (repeat), not the house"
+        )
+        parser.add_argument("--tables", type=_whole(1, 50), default=1, help="how many, all with the same agents")
+        parser.add_argument("--table", metavar="ID", help="play on at this table instead of a new one")
+        parser.add_argument("--seed", help="the same cards for the same seed; without one nobody can foretell them")
+        parser.add_argument("--model", help="house, openai:NAME or answers:FILE in place of the versions' own")
+        parser.add_argument(
+            "--pace",
+            choices=["fast", "watch"],
+            default="fast",
+            help="fast as it can, or a hand in some ten seconds, each agent in a process of its own",
+        )
+        parser.add_argument("--json", action="store_true", help="the last line is a JSON object of counts")
+
+    def handle(self, **options: Any) -> None:
+        model = _model(options["model"])
+        if options["table"] and options["tables"] > 1:
+            raise CommandError("--table names one table; --tables is for new ones")
+        local_site.prepare()
+        agents = options["agent"] or _house(options["agents"])
+        if len(set(agents)) < LEAST_SEATS:
+            raise CommandError("a table needs two agents")
+        try:
+            with _capture_redis():
+                result, tables = self._play(agents, model, options)
+        except (NoSeat, PrivateRedisError, SpoolError, TableFailed) as error:
+            raise CommandError(str(error)) from None
+        self._say(result, tables, as_json=options["json"])
+        if result.ended_by:
+            sys.exit(128 + result.ended_by)
+
+    def _play(self, agents: list[str], model: str, options: dict[str, Any]) -> tuple[Result, list[str]]:
+        tables = [options["table"]] if options["table"] else [numbers.open_table() for _ in range(options["tables"])]
+        for table in tables:
+            for agent in agents:
+                seat(agent, table, model=model)
+        connections.close_all()  # forked children and threads open their own
+        watch = options["pace"] == "watch"
+        plan = Plan(
+            agents=agents,
+            tables=_shares(options["hands"], tables),
+            seed=options["seed"],
+            model=model,
+            min_turn_ms=settings.MIN_TURN_MS if watch else 0,
+            pause_ms=WATCH_PAUSE_MS if watch else 0,
+            apart=watch,
+        )
+        progress = self._progress if sys.stderr.isatty() else None
+        result = asyncio.run(play(plan, on_hands=progress))
+        if progress:
+            self.stderr.write("")
+        for table in tables:
+            leave(table)
+        return result, tables
+
+    def _progress(self, hands: int, turns: int) -> None:
+        sys.stderr.write(f"\r{hands} hands, {turns} turns ")
+        sys.stderr.flush()
+
+    def _say(self, result: Result, tables: list[str], *, as_json: bool) -> None:
+        crew = result.crew
+        if not crew.ledger_complete:
+            self.stderr.write(f"the database is behind: rows wait in {settings.AGENT_LEDGER_SPOOL}")
+        counts = {
+            "hands": result.hands,
+            "turns": crew.turns,
+            "fallbacks": crew.fallbacks,
+            "captured": crew.captured,
+            "dropped": crew.dropped,
+            "failed": crew.failed,
+            "envelopes": len(crew.envelopes),
+            "clamped": crew.clamped,
+        }
+        if as_json:
+            self.stdout.write(json.dumps({**counts, "tables": tables}))
+        else:
+            self.stdout.write(", ".join(f"{value} {name}" for name, value in counts.items()))
+            self.stdout.write(f"tables: {' '.join(tables)}")
+
+
+def _model(asked: str | None) -> str:
+    """The model that plays in place of the versions' own, or "" for none. Raises CommandError."""
+    model = asked or ("" if settings.AGENTLAB_MODEL == "house" else settings.AGENTLAB_MODEL)
+    if model:
+        try:
+            Models(base_url=settings.OPENAI_BASE_URL, api_key=settings.OPENAI_API_KEY).open(model)
+        except ValueError as error:
+            raise CommandError(str(error)) from None
+    return model
+
+
+def _house(count: int) -> list[str]:
+    """The first house agents, published where they are not; what an owner has published since stays."""
+    residents = HOUSE[:count]
+    published = set(AgentVersion.objects.values_list("agent_id", flat=True))
+    demo.ensure_house([one for one in residents if one.slug not in published], base_prompt=BASE_PROMPT)
+    return [one.slug for one in residents]
+
+
+def _shares(hands: int, tables: list[str]) -> dict[str, int | None]:
+    """All hands shared out between the tables; 0 is without end."""
+    if hands == 0:
+        return dict.fromkeys(tables)
+    each, rest = divmod(hands, len(tables))
+    return {table: each + (place < rest) for place, table in enumerate(tables)}
+
+
+@contextmanager
+def _capture_redis() -> Iterator[None]:
+    """The Redis that the environment names, or the private one that runs, or one for the life of the block."""
+    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET)
+    if server.url != settings.AGENT_CAPTURE_REDIS_URL or server.is_up():
+        yield
+        return
+    with server:
+        yield
+
+
+def _whole(least: int, most: int = 10**9) -> Any:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+            raise ArgumentTypeError(f"a whole number from {least} to {most}, not {text!r}")
+        return int(text)
+
+    return read
