@@ -1,0 +1,97 @@
+"""What an importer finds in a file that somebody already has: sessions, attempts, and an honest count of records.
+
+Plain values, no Django. Whatever a format does not say stays None: an absent fact is never a zero or an empty text.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from factory.items import PacketItem
+
+FoundState = Literal["succeeded", "failed", "cancelled"]
+FoundFailure = Literal["", "provider", "interrupted"]
+
+
+class NotSupportedError(Exception):
+    """The file is of another format. The message is fit for a person."""
+
+
+class TooLargeError(Exception):
+    """A limit on what is read was passed. The message names it."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """Records of one file. `records` is always the sum of the four others: nothing is left out in silence."""
+
+    shown: int = 0
+    hidden: int = 0
+    damaged: int = 0
+    unknown: int = 0
+
+    @property
+    def records(self) -> int:
+        return self.shown + self.hidden + self.damaged + self.unknown
+
+
+@dataclass(slots=True)
+class FoundToolCall:
+    """A tool call and its result; `output` None means that no result was recorded."""
+
+    name: str
+    arguments: str
+    output: str | None = None
+    is_error: bool = False
+    started_at: datetime | None = None
+
+
+@dataclass(slots=True)
+class FoundAttempt:
+    """One turn of a session: what was sent, what came back. `record_id` is unique within the session.
+
+    `previous` and `retry_of` are record ids of earlier attempts: the turn before this one in the same model
+    session, and the attempt that this one tries again. They are two different facts.
+    """
+
+    record_id: str
+    phase: str
+    session_id: str | None
+    user_prompt: str | None = None
+    system_prompt: str | None = None
+    reply: str | None = None
+    model: str = ""
+    provider: str = ""
+    state: FoundState = "succeeded"
+    failure: FoundFailure = ""
+    error: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost: Decimal | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    turn_index: int | None = None
+    previous: str | None = None
+    retry_of: str | None = None
+    tool_calls: list[FoundToolCall] = field(default_factory=list)
+    inputs: list[PacketItem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FoundSession:
+    """One session and its attempts, in the order of the file.
+
+    `counts` and `notes` are complete only once `attempts` has been walked: a large file is read as it is walked.
+    """
+
+    format: str
+    session_id: str
+    attempts: Iterator[FoundAttempt]
+    counts: Counts
+    title: str = ""
+    workspace: str = ""
+    started_at: datetime | None = None
+    notes: list[str] = field(default_factory=list)

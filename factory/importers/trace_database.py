@@ -1,0 +1,255 @@
+"""Trace databases of the factory's older kind: a SQLite file with a table `agent_attempts`.
+
+Every column is looked for and none is expected: what an older schema lacks reads as not recorded. The file comes from
+somewhere else, so it is copied and the copy is opened read-only, its schema untrusted, with limits on row size and
+on the work a statement may do. The source itself is never opened by SQLite, which would write beside it.
+"""
+
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from factory.importers.found import Counts, FoundAttempt, FoundSession, NotSupportedError, TooLargeError
+from factory.importers.values import count, moment, money
+from factory.items import PacketItem
+
+FORMAT = "factory trace database"
+MAGIC = b"SQLite format 3\x00"
+LARGEST = 2 * 1024**3
+_LONGEST_VALUE = 64 * 1024**2
+_MOST_STEPS = 50_000  # calls of the progress handler, each after 10,000 virtual machine steps
+
+_SOURCES = {"prompt_file", "previous_envelope", "context_handoff", "explicit_attachment"}
+_DELIVERIES = {"inline", "session_history", "path_reference", "provider_attachment"}
+_PREVIEWS = {"text", "image", "none"}
+_CAPTURES = {
+    "captured", "missing", "unreadable", "limit_exceeded", "changed_during_capture", "enumeration_incomplete",
+    "not_applicable",
+}  # fmt: skip
+_SEND_KINDS = {"initial", "parse_retry", "gate_retry"}
+_COVERAGES = {"complete", "partial", "not_recorded"}
+_STATES = {"succeeded": "succeeded", "success": "succeeded", "ok": "succeeded", "failed": "failed", "error": "failed",
+           "cancelled": "cancelled"}  # fmt: skip
+
+
+@dataclass(slots=True)
+class TracedAttempt(FoundAttempt):
+    """An attempt with the packet facts that only a trace database holds."""
+
+    task_prompt: str | None = None
+    send_kind: str | None = None
+    input_packet_version: int | None = None
+    input_coverage: str = "not_recorded"
+    declared_input_count: int | None = None
+    captured_input_count: int | None = None
+    omitted_input_count: int | None = None
+    damage: list[str] = field(default_factory=list)
+
+
+def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
+    """A session for each run in the database. Raises NotSupportedError and TooLargeError."""
+    with (
+        tempfile.TemporaryDirectory(prefix="agentlab-import-") as folder,
+        closing(_open_copy(file, path, Path(folder))) as db,
+    ):
+        try:
+            columns = _columns(db, "agent_attempts")
+            if not columns:
+                raise NotSupportedError("not supported: a SQLite file without a table agent_attempts")
+            runs = _runs(db, columns)
+            for run_id in runs:
+                yield _session(db, run_id, columns, path)
+        except sqlite3.Error as error:
+            raise NotSupportedError(f"not supported: the database cannot be read ({error})") from None
+
+
+def _open_copy(file: BinaryIO, path: Path, folder: Path) -> sqlite3.Connection:
+    copy = folder / "trace.sqlite3"
+    file.seek(0)
+    with copy.open("wb") as target:
+        shutil.copyfileobj(file, target)
+    if copy.stat().st_size > LARGEST:
+        raise TooLargeError(f"a trace database may have {LARGEST // 1024**3} GiB at most")
+    log = path.with_name(path.name + "-wal")
+    if log.is_file() and log.stat().st_size <= LARGEST:  # what the producer had not yet moved into the file
+        shutil.copyfile(log, folder / "trace.sqlite3-wal")
+    db = sqlite3.connect(f"file:{copy}?mode=rw", uri=True)
+    db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+    db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA query_only = ON")
+    db.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+    db.row_factory = sqlite3.Row
+    steps = iter(range(_MOST_STEPS))
+    db.set_progress_handler(lambda: next(steps, None) is None, 10_000)
+    return db
+
+
+def _columns(db: sqlite3.Connection, table: str) -> list[str]:
+    """The columns of a real table (no view, no virtual table); empty where there is none."""
+    kind = db.execute("SELECT type, sql FROM sqlite_master WHERE name = ?", (table,)).fetchone()
+    if kind is None or kind["type"] != "table" or "VIRTUAL" in str(kind["sql"]).upper().split("(")[0]:
+        return []
+    return [row["name"] for row in db.execute(f'PRAGMA table_info("{table}")')]
+
+
+def _runs(db: sqlite3.Connection, columns: list[str]) -> list[str | None]:
+    if "run_id" not in columns:
+        return [None]
+    return [None if row[0] is None else str(row[0]) for row in db.execute("SELECT DISTINCT run_id FROM agent_attempts")]
+
+
+def _session(db: sqlite3.Connection, run_id: str | None, columns: list[str], path: Path) -> FoundSession:
+    counts = Counts()
+    session = FoundSession(FORMAT, f"{path.name}: {run_id if run_id is not None else 'no run id'}", iter(()), counts)
+    absent = sorted({"task_prompt", "send_kind", "input_coverage"} - set(columns))
+    if absent:
+        session.notes.append("Imported from an older trace: columns absent in it read as not recorded.")
+    session.attempts = _attempts(db, run_id, columns, session)
+    return session
+
+
+def _attempts(
+    db: sqlite3.Connection, run_id: str | None, columns: list[str], session: FoundSession
+) -> Iterator[FoundAttempt]:
+    where = "" if "run_id" not in columns else " WHERE run_id IS ?"
+    order = " ORDER BY " + ", ".join(
+        name for name in ("started_at", "attempt_id", "rowid") if name in (*columns, "rowid")
+    )
+    inputs = _columns(db, "agent_attempt_inputs")
+    rows = db.execute(f"SELECT * FROM agent_attempts{where}{order}", (run_id,) if where else ())  # noqa: S608 - names of ours
+    for number, row in enumerate(rows, start=1):
+        found = _attempt(dict(row), number)
+        if "attempt_id" in inputs:
+            _add_inputs(db, found, dict(row).get("attempt_id"), session.counts)
+        session.counts.damaged += bool(found.damage)
+        session.counts.shown += not found.damage
+        found.notes += [f"Damaged row: {what}." for what in found.damage]
+        yield found
+
+
+class _Row:
+    """One row's values, wrong kinds told apart from absent ones."""
+
+    def __init__(self, row: dict[str, Any]) -> None:
+        self.row = row
+        self.damage: list[str] = []
+
+    def text(self, *names: str) -> str | None:
+        for name in names:
+            value = self.row.get(name)
+            if isinstance(value, str):
+                return value
+            if value is not None:
+                self.damage.append(f"{name} is not text")
+        return None
+
+    def number(self, name: str) -> int | None:
+        value = self.row.get(name)
+        if value is not None and count(value) is None:
+            self.damage.append(f"{name} is not a whole number")
+        return count(value)
+
+    def time(self, name: str) -> datetime | None:
+        value = self.row.get(name)
+        found = moment(value * 1000 if isinstance(value, int | float) and value < 10**11 else value)
+        if value is not None and found is None:
+            self.damage.append(f"{name} is not a time")
+        return found
+
+    def one_of(self, name: str, known: set[str]) -> str | None:
+        value = self.text(name)
+        if value is not None and value not in known:
+            self.damage.append(f"{name} has an unknown value")
+            return None
+        return value
+
+
+def _attempt(values: dict[str, Any], number: int) -> TracedAttempt:
+    row = _Row(values)
+    state = _STATES.get((row.text("state", "status") or "").lower())
+    found = TracedAttempt(
+        record_id=row.text("attempt_id") or f"row {number}",
+        phase=row.text("phase") or "unknown phase",
+        session_id=row.text("session_id"),
+        user_prompt=row.text("user_prompt"),
+        system_prompt=row.text("system_prompt"),
+        reply=row.text("reply", "response"),
+        model=row.text("model") or "",
+        provider=row.text("provider") or "",
+        state="failed" if state is None else state,  # type: ignore[arg-type]
+        failure="interrupted" if state is None else "",
+        error=row.text("error") or ("no end state is recorded" if state is None else ""),
+        input_tokens=row.number("input_tokens"),
+        output_tokens=row.number("output_tokens"),
+        cost=money(values.get("cost")),
+        started_at=row.time("started_at"),
+        ended_at=row.time("ended_at"),
+        turn_index=row.number("turn_index"),
+        previous=row.text("previous_turn_attempt_id"),
+        retry_of=row.text("retry_of_attempt_id"),
+        task_prompt=row.text("task_prompt"),
+        send_kind=row.one_of("send_kind", _SEND_KINDS),
+        input_packet_version=row.number("input_packet_version"),
+        input_coverage=row.one_of("input_coverage", _COVERAGES) or "not_recorded",
+        declared_input_count=row.number("declared_input_count"),
+        captured_input_count=row.number("captured_input_count"),
+        omitted_input_count=row.number("omitted_input_count"),
+    )
+    found.damage = row.damage
+    return found
+
+
+def _add_inputs(db: sqlite3.Connection, found: TracedAttempt, attempt_id: object, counts: Counts) -> None:
+    for row in db.execute("SELECT * FROM agent_attempt_inputs WHERE attempt_id IS ? ORDER BY rowid", (attempt_id,)):
+        item, damaged = _item(dict(row), len(found.inputs) + 1)
+        counts.damaged += damaged
+        counts.shown += not damaged
+        found.inputs.append(item)
+
+
+def _item(values: dict[str, Any], seq: int) -> tuple[PacketItem, bool]:
+    """A row of inputs. A damaged one stays visible as unavailable, with a reason that quotes nothing of it."""
+    row = _Row(values)
+    source = row.one_of("source_kind", _SOURCES)
+    delivery = row.one_of("delivery_mode", _DELIVERIES)
+    status = row.one_of("capture_status", _CAPTURES)
+    preview = row.one_of("preview_kind", _PREVIEWS)
+    detail = row.text("detail")
+    digest = row.text("sha256")
+    if digest is not None and (len(digest) != 64 or digest.strip("0123456789abcdef")):
+        row.damage.append("sha256 is not a hash")
+        digest = None
+    for name, value in (("source_kind", source), ("delivery_mode", delivery), ("capture_status", status)):
+        if value is None and not any(what.startswith(name) for what in row.damage):
+            row.damage.append(f"{name} is missing")
+    label, path, media, size = (
+        row.text("label"),
+        row.text("source_path"),
+        row.text("media_type"),
+        row.number("size_bytes"),
+    )
+    damaged = bool(row.damage)
+    return (
+        PacketItem(
+            seq=seq,
+            label=label or f"input {seq}",
+            source_kind=source or "explicit_attachment",  # type: ignore[arg-type]
+            delivery_mode=delivery or "path_reference",  # type: ignore[arg-type]
+            source_path=path,
+            media_type=(media or "")[:80] or None,
+            preview_kind=preview or "none",  # type: ignore[arg-type]
+            size_bytes=size,
+            sha256=digest,
+            capture_status="unreadable" if damaged else status or "not_applicable",  # type: ignore[arg-type]
+            detail=f"this row is damaged: {'; '.join(row.damage)}" if damaged else detail,
+            captured_at=row.time("captured_at"),
+        ),
+        damaged,
+    )

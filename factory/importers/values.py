@@ -1,0 +1,55 @@
+"""Reading values out of records that nobody promised to keep a shape: wrong kinds become None, never an error."""
+
+import math
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+_LARGEST = 2**63 - 1
+
+
+def mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def count(value: object) -> int | None:
+    """A whole number that a 64-bit column holds, else None."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
+        return None
+    return value
+
+
+def total(numbers: list[int | None]) -> int | None:
+    """The sum of what is known; None where nothing is."""
+    known = [number for number in numbers if number is not None]
+    return sum(known) if known else None
+
+
+def money(value: object) -> Decimal | None:
+    """Dollars as a Decimal that the cost column holds, else None."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    if not math.isfinite(value) or not 0 <= value < 10**9:
+        return None
+    return Decimal(str(value)).quantize(Decimal("1e-10"))
+
+
+def moment(value: object) -> datetime | None:
+    """An aware time from ISO text (one without an offset is UTC) or from milliseconds since 1970, else None."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None

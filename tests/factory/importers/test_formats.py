@@ -1,0 +1,264 @@
+"""The traps of each session format, one by one."""
+
+import base64
+import hashlib
+import json
+import sqlite3
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from factory.importers import claude_code
+from factory.importers.found import NotSupportedError, TooLargeError
+from tests.factory.importers.reading import PI_HEADER, SESSIONS, pi_message, read, read_one, write_lines
+
+
+def test_a_provider_retry_is_no_turn_of_its_own() -> None:  # IM-1
+    found = read_one(SESSIONS / "pi/v3-retries/session.jsonl")
+    first, second, third = found.attempts
+    assert [attempt.state for attempt in found.attempts] == ["succeeded"] * 3
+    assert "503" in second.notes[0]
+    assert (second.previous, third.previous) == (first.record_id, second.record_id)
+    assert [attempt.turn_index for attempt in found.attempts] == [1, 2, 3]
+    assert all(attempt.retry_of is None for attempt in found.attempts)  # never guessed
+
+
+def test_a_file_given_by_name_is_inline_and_its_picture_is_an_attachment() -> None:  # IM-1
+    first = read_one(SESSIONS / "pi/v3-retries/session.jsonl").attempts[0]
+    task, shot = first.inputs
+    assert (task.label, task.delivery_mode, task.sha256) == ("task.md", "inline", None)
+    assert (shot.label, shot.delivery_mode, shot.media_type) == ("shot.png", "provider_attachment", "image/png")
+    record = json.loads((SESSIONS / "pi/v3-retries/session.jsonl").read_text().split("\n")[3])
+    picture = base64.b64decode(record["message"]["content"][1]["data"])
+    assert (shot.size_bytes, shot.sha256) == (len(picture), hashlib.sha256(picture).hexdigest())
+    assert {item.artifact_status for item in first.inputs} == {"never_captured"}
+
+
+def test_a_compaction_is_said_on_the_turn_before_it() -> None:  # IM-1
+    found = read_one(SESSIONS / "pi/v3-compaction.jsonl")
+    said = [
+        attempt.turn_index
+        for attempt in found.attempts
+        if any("replaced by a summary" in note for note in attempt.notes)
+    ]
+    assert said == [6]
+    assert any(note.startswith("Forked from") for note in found.session.notes)
+    assert found.session.title == "slugify <b>demo</b>"
+
+
+def test_an_aborted_and_a_failed_reply_end_as_what_they_were() -> None:  # IM-1
+    states = [attempt.state for attempt in read_one(SESSIONS / "pi/v1-linear-head.jsonl").attempts]
+    assert states[0] == "cancelled"
+    assert {"cancelled", "succeeded", "failed"} == set(states)
+
+
+def test_a_broken_first_line_loses_the_session_id_and_nothing_else(tmp_path: Path) -> None:  # IM-1
+    path = write_lines(
+        tmp_path / "a.jsonl", "{broken", pi_message("1", None, "user"), pi_message("2", "1", "assistant")
+    )
+    found = read_one(path)
+    assert len(found.attempts) == 1
+    assert found.session.counts.damaged == 1
+    assert found.session.session_id == "unknown: a.jsonl"
+
+
+def test_an_unfinished_last_line_is_being_written_and_not_damaged(tmp_path: Path) -> None:  # IM-1
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(PI_HEADER) + "\n" + json.dumps(pi_message("1", None, "user")) + '\n{"type":"mess')
+    found = read_one(path)
+    assert found.session.counts.damaged == 0
+    assert any("still being written" in note for note in found.session.notes)
+    assert found.attempts[0].error == "no reply is recorded"
+
+
+def test_a_line_separator_inside_text_is_no_line_end(tmp_path: Path) -> None:  # IM-1
+    text = json.dumps(pi_message("1", None, "user", "one\u2028two\u2029three"), ensure_ascii=False)
+    assert (
+        read_one(write_lines(tmp_path / "a.jsonl", PI_HEADER, text)).attempts[0].user_prompt
+        == "one\u2028two\u2029three"
+    )
+
+
+def test_a_torn_line_that_ends_in_a_whole_record_gives_both(tmp_path: Path) -> None:  # IM-1
+    torn = '{"type":"message","id":"0","mess' + json.dumps(pi_message("1", None, "user", "kept"))
+    holes = "\x00" * 40 + json.dumps(pi_message("2", "1", "assistant", "also kept"))
+    found = read_one(write_lines(tmp_path / "a.jsonl", PI_HEADER, torn, holes))
+    assert (found.session.counts.damaged, found.session.counts.shown) == (2, 3)
+    assert (found.attempts[0].user_prompt, found.attempts[0].reply) == ("kept", "also kept")
+
+
+def test_half_a_surrogate_pair_is_kept(tmp_path: Path) -> None:  # IM-1
+    line = json.dumps(pi_message("1", None, "user", "\ud83d"))
+    assert read_one(write_lines(tmp_path / "a.jsonl", PI_HEADER, line)).attempts[0].user_prompt == "\ud83d"
+
+
+def test_a_result_before_its_call_is_paired_by_id_and_a_missing_one_is_none(tmp_path: Path) -> None:  # IM-1
+    result = pi_message("2", "1", "toolResult", "early", toolCallId="c1")
+    call = pi_message("3", "2", "assistant", stopReason="toolUse")
+    call["message"]["content"] = [  # type: ignore[index]
+        {"type": "toolCall", "id": "c1", "name": "read", "arguments": {"path": "x"}},
+        {"type": "toolCall", "id": "c2", "name": "<img src=x>"},
+    ]
+    found = read_one(write_lines(tmp_path / "a.jsonl", PI_HEADER, pi_message("1", None, "user"), result, call))
+    [attempt] = found.attempts
+    assert [(call.name, call.output) for call in attempt.tool_calls] == [("read", "early"), ("<img src=x>", None)]
+    assert attempt.state == "failed"
+
+
+def test_a_fork_of_the_tree_follows_its_parent_and_not_the_clock(tmp_path: Path) -> None:  # IM-1
+    records = [pi_message("1", None, "user"), pi_message("2", "1", "assistant", stopReason="stop")]
+    records += [pi_message("3", "2", "user", "one way"), pi_message("4", "2", "user", "another way")]
+    records += [pi_message("5", "3", "assistant", "late, on the first branch", stopReason="stop")]
+    found = read_one(write_lines(tmp_path / "a.jsonl", PI_HEADER, *records))
+    first, one, another = found.attempts
+    assert (one.previous, another.previous) == (first.record_id, first.record_id)
+    assert (one.reply, another.reply) == ("late, on the first branch", None)
+
+
+def test_a_session_of_two_streams_keeps_two_turns() -> None:  # IM-2
+    names = ["run1-initial", "run2-parse-retry", "run3-gate-retry"]
+    ids = {read_one(SESSIONS / f"pi/v3-retries/{name}.stdout.jsonl").attempts[0].record_id for name in names}
+    assert len(ids) == 3
+
+
+def test_a_sub_agents_file_names_its_parent_and_its_own_name_is_its_id() -> None:  # IM-1
+    parent = SESSIONS / "claude-code/with-subagent/ae4a77f8-aedd-4bc1-888f-c94edc91af04.jsonl"
+    [child] = claude_code.subagent_files(parent)
+    found = read_one(child)
+    assert found.session.session_id == parent.stem
+    assert [(attempt.session_id, attempt.phase) for attempt in found.attempts] == [("agent-aac57f5", "sub-agent")]
+
+
+def test_a_file_that_begins_in_the_middle_of_a_turn_says_so() -> None:  # IM-1
+    [attempt] = read_one(SESSIONS / "claude-code/compact-boundary-slice.jsonl").attempts
+    assert attempt.user_prompt is None
+    assert "The message that began this turn is not in the file." in attempt.notes
+    assert any("replaced by a summary" in note for note in attempt.notes)
+
+
+def test_progress_rows_are_walked_through_though_they_are_hidden(tmp_path: Path) -> None:  # IM-1
+    def row(kind: str, name: str, parent: str | None, **more: object) -> dict[str, object]:
+        return {"type": kind, "uuid": name, "parentUuid": parent, "sessionId": "s", **more}
+
+    path = write_lines(
+        tmp_path / "s.jsonl",
+        row("user", "1", None, message={"role": "user", "content": "first"}),
+        row("progress", "2", "1"),
+        row("assistant", "3", "2", message={"id": "m", "content": [{"type": "text", "text": "answer"}]}),
+    )
+    found = read_one(path)
+    assert found.attempts[0].reply == "answer"
+    assert not any("parent" in note for note in found.session.notes)
+
+
+def test_a_picture_in_a_tool_result_is_named_and_not_printed(tmp_path: Path) -> None:  # IM-1
+    data = base64.b64encode(b"x" * 3000).decode()
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    path = write_lines(
+        tmp_path / "s.jsonl",
+        {"type": "user", "uuid": "1", "sessionId": "s", "message": {"content": "look"}},
+        {"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s",
+         "message": {"content": [{"type": "tool_use", "id": "t", "name": "x"}]}},
+        {"type": "user", "uuid": "3", "parentUuid": "2", "sessionId": "s",
+         "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": [picture]}]}},
+    )  # fmt: skip
+    assert read_one(path).attempts[0].tool_calls[0].output == "[image/png, 3,000 bytes, not shown]"
+
+
+def test_an_inspect_retry_names_the_try_before_it(tmp_path: Path) -> None:  # IM-1
+    sample = {
+        "id": 1, "epoch": 1, "uuid": "u", "input": "task", "messages": [], "attachments": {},
+        "error_retries": [{"message": "boom", "traceback": ""}], "error": {"message": "dead"},
+    }  # fmt: skip
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "_journal/start.json", json.dumps({"version": 2, "eval": {"run_id": "r", "task": "t", "model": "m"}})
+        )
+        archive.writestr("samples/1_epoch_1.json", json.dumps(sample))
+        archive.writestr("samples/2_epoch_1.json", "{broken")
+    found = read_one(path)
+    first, last = found.attempts
+    assert (first.error, last.error, last.retry_of) == ("boom", "dead", first.record_id)
+    assert found.session.counts.damaged == 1
+    assert any("breaks off" in note for note in found.session.notes)
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:  # SF-6
+    path = tmp_path / "bomb.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", "{}")
+        archive.writestr("samples/1.json", b" " * 20_000_000)
+    with pytest.raises(TooLargeError, match="times its size"):
+        read(path)
+
+
+def make_trace(
+    path: Path, columns: str, rows: list[tuple[object, ...]], inputs: list[tuple[object, ...]] | None = None
+) -> Path:
+    with sqlite3.connect(path) as db:
+        db.execute(f"CREATE TABLE agent_attempts ({columns})")
+        db.executemany(f"INSERT INTO agent_attempts VALUES ({','.join('?' * len(rows[0]))})", rows)
+        if inputs is not None:
+            db.execute(
+                "CREATE TABLE agent_attempt_inputs "
+                "(attempt_id, label, source_kind, delivery_mode, capture_status, sha256)"
+            )
+            db.executemany("INSERT INTO agent_attempt_inputs VALUES (?,?,?,?,?,?)", inputs)
+    return path
+
+
+def test_an_old_trace_without_the_new_columns_reads_as_not_recorded(tmp_path: Path) -> None:  # FA-11
+    path = make_trace(
+        tmp_path / "t.db", "attempt_id TEXT, user_prompt TEXT, state TEXT", [("a1", "do it", "succeeded")]
+    )
+    [read_run] = read(path)
+    [attempt] = read_run.attempts
+    assert attempt.user_prompt == "do it"
+    assert (attempt.input_coverage, attempt.declared_input_count, attempt.send_kind) == ("not_recorded", None, None)  # type: ignore[attr-defined]
+    assert attempt.inputs == []
+    assert any("older trace" in note for note in read_run.session.notes)
+
+
+def test_a_malformed_row_stays_visible_as_unavailable_with_a_reason(tmp_path: Path) -> None:  # FA-11
+    path = make_trace(
+        tmp_path / "t.db",
+        "attempt_id TEXT, run_id TEXT, started_at, input_coverage",
+        [("a1", "r1", "not a time", "complete")],
+        [
+            ("a1", "good", "prompt_file", "inline", "captured", "0" * 64),
+            ("a1", "bad", "<b>", "inline", "captured", "zz"),
+        ],
+    )
+    [read_run] = read(path)
+    good, bad = read_run.attempts[0].inputs
+    assert (good.capture_status, good.sha256) == ("captured", "0" * 64)
+    assert (bad.capture_status, bad.sha256, bad.artifact_status) == ("unreadable", None, "never_captured")
+    assert "<b>" not in (bad.detail or "")
+    assert read_run.session.counts.damaged == 2
+
+
+def test_the_source_database_is_not_written_and_nothing_appears_beside_it(tmp_path: Path) -> None:  # FA-11
+    path = make_trace(tmp_path / "t.db", "attempt_id TEXT", [("a",)])
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    before = path.read_bytes()
+    read(path)
+    assert path.read_bytes() == before
+    assert sorted(other.name for other in tmp_path.iterdir()) == ["t.db"]
+
+
+def test_a_view_named_like_the_table_is_not_trusted(tmp_path: Path) -> None:  # FA-11
+    path = tmp_path / "t.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE VIEW agent_attempts AS SELECT 'a' AS attempt_id")
+    with pytest.raises(NotSupportedError):
+        read(path)
+
+
+def test_a_database_cut_short_is_refused_in_one_line(tmp_path: Path) -> None:  # FA-11
+    path = make_trace(tmp_path / "t.db", "attempt_id TEXT", [("a" * 5000,)] * 40)
+    path.write_bytes(path.read_bytes()[:9000])
+    with pytest.raises(NotSupportedError, match="cannot be read"):
+        read(path)
