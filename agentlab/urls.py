@@ -11,6 +11,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
     path("", include("agentlab.common.urls")),
+    path("", include("capture.urls")),
 ]
 
 handler400 = "agentlab.common.views.bad_request"

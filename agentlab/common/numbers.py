@@ -17,10 +17,13 @@ def amount(value: object) -> str:
     return str(value)
 
 
-def money(value: Decimal | None) -> str:
+def money(value: Decimal | float | None) -> str:
     """US dollars, to the last digit that is not zero: `$0.0031`, `$1.20`, `$0`."""
     if value is None:
         return "cost unknown"
+    value = Decimal(str(value))
+    if not value.is_finite():
+        return f"${value}"
     if value == 0:
         return "$0"
     whole, _, cents = f"{abs(value):,f}".partition(".")

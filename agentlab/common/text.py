@@ -48,7 +48,7 @@ def _chip(match: re.Match[str]) -> str:
     return f'<span class="ctl" title="U+{ord(character):04X}">{_sign(character)}</span>'
 
 
-def _plain(text: str) -> str:
+def _chips(text: str) -> str:
     return _ODD.sub(_chip, escape(text))
 
 
@@ -57,13 +57,18 @@ def visible(text: str, find: str = "") -> SafeString:
     `find` matches (letter case aside) in `<mark>`. Each chip's title names the one character it stands for, so the
     exact text can be had back by removing the marks."""
     if not find:
-        return mark_safe(_plain(text))  # noqa: S308 - escaped above
+        return mark_safe(_chips(text))  # noqa: S308 - escaped above
     pieces = []
     end = 0
     for match in re.finditer(re.escape(find), text, re.IGNORECASE):
-        pieces += [_plain(text[end : match.start()]), f"<mark>{_plain(match.group())}</mark>"]
+        pieces += [_chips(text[end : match.start()]), f"<mark>{_chips(match.group())}</mark>"]
         end = match.end()
-    return mark_safe("".join(pieces) + _plain(text[end:]))  # noqa: S308 - every piece is escaped
+    return mark_safe("".join(pieces) + _chips(text[end:]))  # noqa: S308 - every piece is escaped
+
+
+def plain(text: str) -> str:
+    """The text with its odd characters as their signs and no markup: for attributes, titles and the live region."""
+    return _ODD.sub(lambda match: _sign(match.group()), text)
 
 
 def contains(text: str, find: str) -> bool:
@@ -169,7 +174,7 @@ class TextBlock:
     @property
     def about(self) -> str:
         """What a screen reader hears after “Copy”: which text of which turn."""
-        return f"{self.label}, {self.subject}" if self.subject else self.label
+        return plain(f"{self.label}, {self.subject}" if self.subject else self.label)
 
     @property
     def all_url(self) -> str:

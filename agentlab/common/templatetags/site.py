@@ -28,6 +28,12 @@ def visible(value: object, find: str = "") -> SafeString:
 
 
 @register.filter
+def plain(value: object) -> str:
+    """As `visible`, without markup: for a title or an aria-label."""
+    return text.plain(str(value))
+
+
+@register.filter
 def first_line(value: str, limit: int = 80) -> SafeString:
     return text.visible(text.first_line(value, limit))
 

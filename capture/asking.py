@@ -1,0 +1,71 @@
+"""Reading what a request asks for: a hand, an agent of it, one turn, one of its parts. Refusals are sentences."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from capture.reading import check_hand
+
+PARTS = ("recorded", "seats", "history", "prompt", "response", "reasoning")
+RAW_PARTS = ("knowledge", "prompt", "response", "reasoning", "decision")
+
+
+class BadQuestion(ValueError):
+    """The request names no hand or turn that there could be. The message is for the person who asked."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A hand (`hand_number` None: none was asked for), perhaps of one agent alone, and a search in it."""
+
+    table_id: str = ""
+    hand_number: int | None = None
+    agent_id: str = ""
+    find: str = ""
+
+
+@dataclass(frozen=True)
+class AskedTurn:
+    table_id: str
+    hand_number: int
+    agent_id: str
+    action_index: int
+
+
+def asked_hand(query: Mapping[str, str]) -> Asked:
+    """`table`, `hand`, `agent` and `q`. A table given as `T-4:184` names the hand too, as a copied id does."""
+    table, hand = query.get("table", "").strip(), query.get("hand", "").strip()
+    if table and not hand and (whole := re.fullmatch(r"(.+):([0-9]+)", table, re.DOTALL)):
+        table, hand = whole.groups()
+    agent, find = query.get("agent", "").strip(), query.get("q", "").strip()
+    if not table and not hand:
+        return Asked(find=find)
+    if not hand:
+        raise BadQuestion("Which hand? Give its number beside the table, or the whole id, such as T-4:184.")
+    number = whole_number(hand, "The hand")
+    check(table, number, agent)
+    return Asked(table, number, agent, find)
+
+
+def asked_turn(query: Mapping[str, str]) -> AskedTurn:
+    """`table`, `hand`, `agent` and `turn`, all of them."""
+    table, agent = query.get("table", ""), query.get("agent", "")
+    hand = whole_number(query.get("hand", ""), "The hand")
+    turn = whole_number(query.get("turn", ""), "The turn")
+    if not agent:
+        raise BadQuestion("The agent is missing.")
+    check(table, hand, agent)
+    return AskedTurn(table, hand, agent, turn)
+
+
+def whole_number(text: str, name: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,19}", text, re.ASCII):
+        raise BadQuestion(f"{name} must be a whole number.")
+    return int(text)
+
+
+def check(table_id: str, hand_number: int, agent_id: str) -> None:
+    try:
+        check_hand(table_id, hand_number, agent_id or "-")
+    except ValueError as error:
+        raise BadQuestion(str(error)) from None

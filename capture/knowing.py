@@ -1,0 +1,182 @@
+"""What an agent knew, arranged for eyes: the arguments of `build_turn_context` under their names on the wire.
+
+Every argument that is recognised, and has the shape it is known by, gets a place of its own; every other one is
+listed by its name, so that an argument added tomorrow shows without a change here. Pure, and it never raises for the
+shape of a recorded value.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agentlab.common.cards import read_cards
+from agentlab.common.numbers import amount
+from capture.recorded import spelt
+
+Frame = Mapping[str, Any]
+Names = Mapping[str, str]  # agent id to the name people know it by
+
+_BOARD_CARDS = {"preflop": 0, "flop": 3, "turn": 4, "river": 5}
+
+
+@dataclass(frozen=True)
+class StreetLine:
+    """What was heard on one street, with the board that was open then."""
+
+    street: str
+    board: list[str]
+    actions: list[str]
+
+
+@dataclass(frozen=True)
+class Said:
+    author: str
+    at: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Knowing:
+    """None: that argument was not recorded, or has a shape of its own and is among `others`."""
+
+    board: list[str] | None = None
+    hole_cards: list[str] | None = None
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    limits: tuple[Any, Any] | None = None  # least and most raise-to total
+    streets: list[StreetLine] | None = None
+    seats: list[dict[str, Any]] | None = None
+    past_hands: int | None = None
+    notes: list[str] | None = None
+    whispers: list[Said] | None = None
+    others: list[tuple[str, Any]] = field(default_factory=list)
+
+    @property
+    def heard_nothing(self) -> bool:
+        """The action log was recorded, and it was empty."""
+        return self.streets == []
+
+
+def arrange(arguments: Mapping[Any, Any], names: Names) -> Knowing:
+    """The arguments by place. Frames keep their names on the wire; agents in them are called by `names`."""
+    found: dict[str, Any] = {"others": []}
+    for name, value in arguments.items():
+        reader = _READERS.get(name)
+        read = reader(value, names) if reader else None
+        if read is None:
+            found["others"].append((str(name), value))
+            continue
+        facts = found.get("facts", []) + read.pop("facts", [])
+        found |= read | {"facts": facts}
+    return Knowing(**found)
+
+
+def action_words(verb: object, chips: object) -> str:
+    """`raises to 200`, `calls 24`, `folds`; a verb that is not poker's stays as it is, with its amount."""
+    spoken = "" if chips is None else f" {amount(chips)}"
+    known = {"raise": f"raises{' to' if spoken else ''}{spoken}", "call": f"calls{spoken}"}
+    known |= {"fold": "folds", "check": "checks", "bet": f"bets{spoken}", "all_in": f"is all-in{spoken}"}
+    return known.get(str(verb), f"{verb}{spoken}")
+
+
+def _state(value: Any, names: Names) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        return None
+    stakes = [spelt(value[key]) for key in ("smallBlind", "bigBlind") if value.get(key) is not None]
+    facts = [("Pot", amount(value["pot"]))] if value.get("pot") is not None else []
+    facts += [("To call", amount(value["toCall"]))] if value.get("toCall") is not None else []
+    facts += [("Blinds", "/".join(stakes))] if stakes else []
+    seats = value.get("seats")
+    mine = _seat_of(value)
+    if mine is not None and mine.get("stack") is not None:
+        facts.append(("Stack", amount(mine["stack"])))
+    return {
+        "board": _cards(value.get("board")),
+        "hole_cards": _cards(value.get("holeCards")),
+        "facts": facts,
+        "seats": [_named(seat, names) for seat in seats] if _is_frames(seats) else None,
+    }
+
+
+def _seat_of(state: Frame) -> Frame | None:
+    seats = state.get("seats")
+    if not _is_frames(seats) or state.get("yourSeat") is None:
+        return None
+    return next((seat for seat in seats or [] if seat.get("seat") == state["yourSeat"]), None)
+
+
+def _turn(value: Any, names: Names) -> dict[str, Any] | None:
+    if not isinstance(value, Mapping):
+        return None
+    facts = []
+    between = None
+    limits = value.get("chipRange")
+    if isinstance(limits, Mapping) and {"min", "max"} <= limits.keys():
+        between = (limits["min"], limits["max"])
+        facts.append(("May raise to", f"{amount(limits['min'])}–{amount(limits['max'])}"))
+    legal = value.get("legalActions")
+    if _is_texts(legal):
+        facts.append(("Legal", ", ".join(legal or [])))
+    return {"facts": facts, "limits": between}
+
+
+def _action_log(value: Any, names: Names) -> dict[str, Any] | None:
+    if not _is_frames(value) or not all("action" in frame for frame in value):
+        return None
+    lines: list[StreetLine] = []
+    for frame in value:
+        street = str(frame.get("street", ""))
+        if not lines or lines[-1].street != street:
+            lines.append(StreetLine(street, [], []))
+        lines[-1].actions.append(_heard(frame, names))
+    return {"streets": lines}
+
+
+def _heard(frame: Frame, names: Names) -> str:
+    who = str(frame.get("agentId", f"seat {frame.get('seat', '?')}"))
+    words = f"{names.get(who, who)} {action_words(frame['action'], frame.get('amount'))}"
+    if frame.get("allIn") is True:
+        words += ", all-in"
+    cause = frame.get("cause", "chosen")
+    return words if cause == "chosen" else f"{words} ({cause})"
+
+
+def _hand_history(value: Any, names: Names) -> dict[str, Any] | None:
+    return {"past_hands": len(value)} if _is_frames(value) else None
+
+
+def _notes(value: Any, names: Names) -> dict[str, Any] | None:
+    return {"notes": list(value)} if _is_texts(value) else None
+
+
+def _whispers(value: Any, names: Names) -> dict[str, Any] | None:
+    if not _is_frames(value) or not all("text" in frame for frame in value):
+        return None
+    said = [Said(str(w.get("author", "unknown")), str(w.get("at", "")), str(w["text"])) for w in value]
+    return {"whispers": said}
+
+
+_READERS: dict[str, Callable[[Any, Names], dict[str, Any] | None]] = {
+    "state": _state,
+    "turn": _turn,
+    "action_log": _action_log,
+    "hand_history": _hand_history,
+    "notes": _notes,
+    "whispers": _whispers,
+}
+
+
+def _cards(value: Any) -> list[str] | None:
+    return list(value) if _is_texts(value) and read_cards(value) is not None else None
+
+
+def _named(seat: Frame, names: Names) -> dict[str, Any]:
+    agent = seat.get("agentId")
+    return dict(seat) | ({"agentId": names[agent]} if isinstance(agent, str) and agent in names else {})
+
+
+def _is_frames(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

@@ -1,0 +1,33 @@
+"""Where the parts of a turn are had. The operator's pages and the owner's show the same turns under other addresses."""
+
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+
+@dataclass(frozen=True)
+class TurnLinks:
+    """Addresses below `base` (`/agent-capture`): a page with `part` and `raw` beneath it, told the turn by query.
+
+    `version_page` has a place for `{agent}` and `{version}`; without it a version is not a link.
+    """
+
+    base: str
+    version_page: str = ""
+    find: str = ""
+
+    def hand(self, table_id: str, hand_number: int) -> str:
+        return f"{self.base}?{urlencode({'table': table_id, 'hand': hand_number})}"
+
+    def part(self, table_id: str, hand_number: int, agent_id: str, action_index: int, part: str) -> str:
+        query = self._query(table_id, hand_number, agent_id, action_index, part)
+        return f"{self.base}/part?{urlencode(query | ({'q': self.find} if self.find else {}))}"
+
+    def raw(self, table_id: str, hand_number: int, agent_id: str, action_index: int, part: str) -> str:
+        return f"{self.base}/raw?{urlencode(self._query(table_id, hand_number, agent_id, action_index, part))}"
+
+    def version(self, agent_id: str, version_id: str) -> str:
+        return self.version_page.format(agent=agent_id, version=version_id) if self.version_page else ""
+
+    @staticmethod
+    def _query(table_id: str, hand_number: int, agent_id: str, action_index: int, part: str) -> dict[str, object]:
+        return {"table": table_id, "hand": hand_number, "agent": agent_id, "turn": action_index, "part": part}

@@ -1,0 +1,53 @@
+"""What capture lost lately: the counter on top of the captured hands, from the ledger alone."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Count, Max, Min
+
+from agentlab.agents.models import CaptureOutcome, InferenceCharge
+
+WINDOW = timedelta(hours=24)
+
+
+@dataclass(frozen=True)
+class Loss:
+    outcome: str  # dropped or failed
+    reason: str
+    turns: int
+    first: datetime
+    last: datetime
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Of the window's turns with a decision: how many were recorded, are on the way, and were lost, and why."""
+
+    recorded: int
+    pending: int
+    reasons: list[Loss]
+
+    @property
+    def lost(self) -> int:
+        return sum(loss.turns for loss in self.reasons)
+
+    @property
+    def decisions(self) -> int:
+        return self.recorded + self.pending + self.lost
+
+
+def lately(now: datetime) -> Losses:
+    """One query over a day of the ledger, however long the ledger is."""
+    rows = (
+        InferenceCharge.objects.filter(played_at__gt=now - WINDOW, is_fallback=False)
+        .values_list("capture_outcome", "capture_reason")
+        .annotate(Count("id"), Min("played_at"), Max("played_at"))
+        .order_by("-id__count")
+    )
+    counts = dict.fromkeys(CaptureOutcome.values, 0)
+    reasons = []
+    for outcome, reason, turns, first, last in rows:
+        counts[outcome] += turns
+        if outcome in (CaptureOutcome.DROPPED, CaptureOutcome.FAILED):
+            reasons.append(Loss(outcome, reason, turns, first, last))
+    return Losses(counts[CaptureOutcome.RECORDED], counts[CaptureOutcome.PENDING], reasons)

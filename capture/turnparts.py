@@ -1,0 +1,113 @@
+"""One part of one turn, found and made ready to be shown or handed out as it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agentlab.common.text import TextBlock
+from capture import wording
+from capture.presenting import Setting, TurnPanel, arguments_of, json_text, present_turn
+from capture.reading import Hand, TurnView
+from capture.turns import Turn
+
+
+@dataclass(frozen=True)
+class FoundPart:
+    """What to render. `status` 404: no such turn or part; 410: it was there, and is gone."""
+
+    heading: str
+    template: str
+    context: Mapping[str, Any]
+    anchor: str = ""
+    status: int = 200
+    tools: Any = None  # has raw_url and about
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+def view_of(hand: Hand, action_index: int) -> TurnView | None:
+    return next((view for view in hand.turns if view.action_index == action_index), None)
+
+
+def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, whole: bool = False) -> FoundPart:
+    """The part `name` of that turn of a hand read for one agent."""
+    view = view_of(hand, action_index)
+    if view is None:
+        return _absent("No such turn is known.", 404)
+    panel = present_turn(hand, view, setting)
+    if view.turn is None:
+        lost = view.is_fallback or view.capture_outcome in wording.LOST
+        return _absent(panel.absence, 404 if lost else 410, panel.anchor)
+    made = _text_part(panel, name, whole) or _knowledge_part(panel, view.turn, name, setting)
+    return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)
+
+
+def _absent(sentence: str, status: int, anchor: str = "") -> FoundPart:
+    return FoundPart("Nothing to show", "capture/_gone.html", {"absence": sentence}, anchor, status)
+
+
+def _heading(what: str, panel: TurnPanel) -> str:
+    return f"{what}, turn {panel.view.action_index} of {panel.name}"
+
+
+def _text_part(panel: TurnPanel, name: str, whole: bool) -> FoundPart | None:
+    if name == "prompt" and panel.prompt:
+        prompt = replace(
+            panel.prompt,
+            envelope=replace(panel.prompt.envelope, whole=whole),
+            remainder=replace(panel.prompt.remainder, whole=whole),
+        )
+        block = panel.prompt.block
+        return FoundPart(
+            _heading("Prompt", panel), "capture/_prompt_body.html", {"prompt": prompt}, panel.anchor, tools=block
+        )
+    blocks: dict[str, TextBlock | None] = {"response": panel.response, "reasoning": panel.reasoning}
+    chosen = blocks.get(name)
+    if chosen is None:
+        return None
+    block = replace(chosen, whole=whole)
+    return FoundPart(_heading(block.label, panel), "parts/_text_body.html", {"block": block}, panel.anchor, tools=block)
+
+
+def _knowledge_part(panel: TurnPanel, turn: Turn, name: str, setting: Setting) -> FoundPart | None:
+    if turn.knowledge is None or name not in _KNOWLEDGE:
+        return None
+    arguments = arguments_of(turn.knowledge)
+    label, key = _KNOWLEDGE[name]
+    value = arguments
+    for step in key:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    if value is None:
+        return None
+    context = {"recorded": value, "find": setting.find}
+    return FoundPart(_heading(label, panel), "capture/_recorded.html", context, panel.anchor, tools=panel.knew)
+
+
+_KNOWLEDGE: dict[str, tuple[str, tuple[str, ...]]] = {
+    "recorded": ("Everything as recorded", ()),
+    "seats": ("Seats", ("state", "seats")),
+    "history": ("Recent hands", ("hand_history",)),
+}
+
+
+def raw_part(hand: Hand, action_index: int, name: str, setting: Setting) -> tuple[str | None, str]:
+    """The exact text of a part, or None and the reason. Knowledge and messages are JSON made from what is stored;
+    prompt, response and reasoning are the stored text itself."""
+    view = view_of(hand, action_index)
+    if view is None:
+        return None, "No such turn is known."
+    if view.turn is None:
+        return None, present_turn(hand, view, setting).absence
+    text = _raw(view.turn, name)
+    return text, "" if text is not None else "This part was not recorded for this turn."
+
+
+def _raw(turn: Turn, name: str) -> str | None:
+    texts = {"prompt": turn.prompt.text, "response": turn.response, "reasoning": turn.reasoning}
+    if name in texts:
+        return texts[name]
+    if name == "decision" and turn.decision is not None:
+        return json_text(turn.decision)
+    if name == "knowledge" and turn.knowledge is not None:
+        arguments = arguments_of(turn.knowledge)
+        return turn.knowledge.hex() if arguments is None else json_text(arguments, indent=2)
+    return None

@@ -1,0 +1,106 @@
+"""What the pages say about a turn: why something is absent, what changed on the way out. Pure, and never guessing."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from agentlab.common.numbers import duration
+from capture.reading import Hand, TurnView
+
+LOST = ("dropped", "failed")
+
+
+def age_limit(ttl: timedelta) -> str:
+    """How long a capture lives, in words: `24 hours`, `1 hour`, `90 seconds`."""
+    seconds = int(ttl.total_seconds())
+    for unit, name in ((3600, "hour"), (60, "minute")):
+        if seconds % unit == 0:
+            count = seconds // unit
+            return f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{seconds} second{'' if seconds == 1 else 's'}"
+
+
+def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: bool) -> str:
+    """Why the four things of this turn are not here."""
+    if view.is_fallback:
+        reason = f": {view.fallback_reason}" if view.fallback_reason else ""
+        return f"No decision was made{reason}. The agent sent a safe action, and nothing was recorded."
+    if view.capture_outcome in LOST:
+        reason = f": {view.capture_reason}" if view.capture_reason else ""
+        return f"A decision was made, but its record was lost ({view.capture_outcome}{reason})."
+    if view.damaged:
+        return f"Its record is there but cannot be rebuilt: {view.damaged}."
+    if not buffer_answered:
+        return "The capture Redis does not answer, so it cannot be told what was recorded here."
+    expired = view.played_at is not None and now - view.played_at >= ttl
+    if expired:
+        return f"Expired: captured turns live {age_limit(ttl)}, and this one was not kept."
+    if view.capture_outcome == "pending":
+        return "Nothing has been recorded yet: its record is still on its way, or was lost without a word."
+    return "It was recorded, but it is in the buffer no more, though its time is not over."
+
+
+def outcome_counts(views: Sequence[TurnView]) -> list[str]:
+    """`8 recorded`, `2 fallback`, `1 dropped: buffer full`: what became of a hand's turns, in these words."""
+    lost = Counter((view.capture_outcome, view.capture_reason) for view in views if view.capture_outcome in LOST)
+    counts = [
+        (sum(view.turn is not None for view in views), "recorded"),
+        (sum(view.is_fallback for view in views), "fallback"),
+        (sum(_gone(view) for view in views), "gone"),
+    ]
+    words = [f"{count} {word}" for count, word in counts if count]
+    return words + [f"{n} {outcome}{f': {reason}' if reason else ''}" for (outcome, reason), n in lost.items()]
+
+
+def _gone(view: TurnView) -> bool:
+    return view.turn is None and not view.is_fallback and view.capture_outcome not in LOST
+
+
+def losses(views: Sequence[TurnView]) -> str:
+    """`7 of 8 turns recorded, 1 dropped: buffer full`, or nothing where nothing was lost."""
+    decisions = [view for view in views if not view.is_fallback]
+    lost = Counter((v.capture_outcome, v.capture_reason) for v in decisions if v.capture_outcome in LOST)
+    if not lost:
+        return ""
+    recorded = sum(v.turn is not None or v.capture_outcome == "recorded" for v in decisions)
+    parts = [f"{n} {outcome}{f': {reason}' if reason else ''}" for (outcome, reason), n in lost.items()]
+    return f"{recorded} of {len(decisions)} turns recorded, {', '.join(parts)}"
+
+
+def empty_hand(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
+    """Why a hand opens to a stream without one recorded turn; nothing where it has one."""
+    if any(view.turn is not None for view in hand.turns):
+        return ""
+    if not hand.buffer_answered:
+        return "The capture Redis does not answer. Kept hands still load; of this one nothing is kept."
+    if not hand.turns:
+        return "No such hand in the ledger, and nothing of it is recorded."
+    if all(view.is_fallback for view in hand.turns):
+        return "Every turn of this hand was a fallback: no decision was made, so nothing was captured."
+    played = max((view.played_at for view in hand.turns if view.played_at), default=None)
+    if played is not None and now - played >= ttl:
+        return (
+            f"Played {_age(now - played)} ago and not kept: captures live {age_limit(ttl)}. "
+            f"The ledger still has its {_turns(len(hand.turns))}."
+        )
+    if all(view.is_fallback or view.capture_outcome in LOST for view in hand.turns):
+        return "No turn of this hand was captured: each was a fallback, or its record was lost."
+    return f"Nothing of this hand is in the buffer. The ledger has its {_turns(len(hand.turns))}."
+
+
+def _turns(count: int) -> str:
+    return f"{count} turn{'' if count == 1 else 's'}"
+
+
+def _age(age: timedelta) -> str:
+    hours = int(age.total_seconds() // 3600)
+    if hours >= 48:
+        return f"{hours // 24} days"
+    return f"{hours} h" if hours else duration(age.total_seconds() * 1000)
+
+
+def remaining(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
+    """`expires in 21 h` for the first turn that will go; nothing where all that is recorded is kept."""
+    leaving = [v.played_at for v in hand.turns if v.turn is not None and not v.kept and v.played_at is not None]
+    left = min(leaving) + ttl - now if leaving else timedelta(0)
+    return f"expires in {_age(left)}" if left > timedelta(0) else ""
