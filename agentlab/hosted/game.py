@@ -14,7 +14,7 @@ from pokerkit import Automation, NoLimitTexasHoldem
 from pokerkit import state as operations
 
 from agentlab.hosted.betting import TournamentState
-from agentlab.hosted.frames import Move, Status, Street
+from agentlab.hosted.frames import MAX_CHIPS, Move, Status, Street
 from agentlab.hosted.settling import Book
 
 # A card dealt twice is only a warning there. `Deal` refuses it first; this is the second lock.
@@ -71,8 +71,10 @@ class Deal:
             raise ValueError("stacks, blinds, antes and hole cards are not of one length")
         if any(type(chips) is not int for chips in (*self.stacks, *self.blinds, *self.antes, self.min_bet)):
             raise ValueError("chips are whole numbers")
-        if min(self.stacks) <= 0 or min(*self.blinds, *self.antes) < 0 or self.min_bet <= 0:
+        if min(*self.stacks, self.min_bet) <= 0 or min(*self.blinds, *self.antes) < 0:
             raise ValueError("stacks and the least bet are above 0, blinds and antes not below")
+        if sum(self.stacks) > MAX_CHIPS:
+            raise ValueError("more chips than every reader of a frame can count")
         cards = [card for pair in self.hole_cards for card in pair] + list(self.board)
         if len(self.board) != BOARD_SIZES[-1] or len(set(cards)) != len(cards) or not set(cards) <= set(DECK):
             raise ValueError("cards are unknown, missing or dealt twice")
