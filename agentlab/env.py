@@ -30,13 +30,13 @@ def flag(name: str, default: bool) -> bool:
     raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
 
 
-def whole(name: str, default: int, *, least: int = 0) -> int:
-    """A whole number, at least `least`."""
+def whole(name: str, default: int, *, least: int = 0, most: int = 10**15) -> int:
+    """A whole number from `least` to `most`."""
     value = text(name)
     if not value:
         return default
-    if not value.isascii() or not value.isdigit() or int(value) < least:
-        raise ImproperlyConfigured(f"{name} must be a whole number of at least {least}, not {value!r}")
+    if not value.isascii() or not value.isdigit() or len(value) > 18 or not least <= int(value) <= most:
+        raise ImproperlyConfigured(f"{name} must be a whole number from {least} to {most}, not {value[:40]!r}")
     return int(value)
 
 
