@@ -13,9 +13,10 @@ from agentlab.hosted.frames import Rejected, ToAgent, encode
 OUTBOX_FRAMES = 1000
 """A viewer that is this far behind is cut off: it would otherwise cost memory without bound."""
 PATIENCE = 20.0
+"""Frames in a row that move nothing, before a connection is closed."""
 PATIENCE_PER_SECOND = 5.0
-POLICY, REPLACED, GONE = 1008, 4000, 1001
-"""Close codes: refused for its behaviour; another connection of the same agent took over; the table ends."""
+POLICY, REPLACED, GONE, BUSY = 1008, 4000, 1001, 1013
+"""Close codes: refused for its behaviour; another connection of the agent took over; the table ends; try later."""
 
 
 class Connection:
@@ -24,7 +25,6 @@ class Connection:
     def __init__(self, socket: ServerConnection, clock: Callable[[], float] = time.monotonic) -> None:
         self.agent_id: str | None = None
         self.deployment_id: int | None = None
-        self.replaced = False
         self._socket = socket
         self._clock = clock
         self._outbox: asyncio.Queue[str | tuple[int, str]] = asyncio.Queue()
@@ -32,12 +32,20 @@ class Connection:
         self._patience = PATIENCE
         self._charged_at = clock()
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether it has entered and is not being closed: it sees the table, and its frames count."""
+        return self.agent_id is not None and not self._closing
+
+    def admit(self, agent_id: str, deployment_id: int) -> None:
+        self.agent_id, self.deployment_id = agent_id, deployment_id
+
     def send(self, frame: ToAgent) -> None:
         """Puts a frame in the outbox; returns at once. A viewer that does not read is cut off."""
         if self._closing:
             return
         if self._outbox.qsize() >= OUTBOX_FRAMES:
-            self.cut(POLICY, "too slow")
+            self._cut()
         else:
             self._outbox.put_nowait(encode(frame))
 
@@ -50,12 +58,10 @@ class Connection:
             self._closing = True
             self._outbox.put_nowait((code, reason))
 
-    def cut(self, code: int, reason: str) -> None:
-        """Closes without sending what waits."""
-        while not self._outbox.empty():
-            self._outbox.get_nowait()
-        self._closing = False
-        self.close(code, reason)
+    def _cut(self) -> None:
+        """Ends the connection at once: its writer hangs in a socket that is full."""
+        self._closing = True
+        self._socket.transport.abort()
 
     def charge(self) -> bool:
         """Takes one frame that moved nothing off the connection's patience. False once there is none left."""

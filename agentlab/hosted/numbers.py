@@ -16,7 +16,7 @@ from django.db.models import F
 from django.db.utils import Error as DatabaseError
 
 from agentlab.hosted.models import HostedTable
-from agentlab.hosted.table import HandNumbers
+from agentlab.hosted.table_config import HandNumbers
 
 logger = logging.getLogger(__name__)
 

@@ -44,6 +44,9 @@ class Seats:
     def __iter__(self) -> Iterator[Seat]:
         return iter(self._by_agent.values())
 
+    def __len__(self) -> int:
+        return len(self._by_agent)
+
     def of(self, agent_id: str | None) -> Seat | None:
         return self._by_agent.get(agent_id) if agent_id else None
 
@@ -54,13 +57,15 @@ class Seats:
     def at(self, number: int) -> Seat:
         return next(seat for seat in self if seat.number == number)
 
-    def sit(self, agent_id: str, *, stack: int, deployment_id: int | None, connection: Connection) -> Seat:
+    def sit(self, connection: Connection, *, stack: int) -> Seat:
         """The agent's own seat, or a new one with `stack` chips. Raises TableFull."""
+        agent_id = connection.agent_id
+        assert agent_id is not None
         seat = self._by_agent.get(agent_id)
         if seat is None:
-            if len(self._by_agent) >= self._count:
+            if len(self) >= self._count:
                 raise TableFull
-            seat = Seat(len(self._by_agent), agent_id, stack, deployment_id, connection)
+            seat = Seat(len(self), agent_id, stack, connection.deployment_id, connection)
             self._by_agent[agent_id] = seat
         seat.sitting = True
         return seat

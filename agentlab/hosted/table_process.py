@@ -18,7 +18,9 @@ from typing import IO, Any
 
 import msgspec
 
-from agentlab.hosted.table import Journal, Report, Table, TableConfig
+from agentlab.hosted.deals import Deals, DealsError
+from agentlab.hosted.table import Table
+from agentlab.hosted.table_config import Journal, Report, TableConfig
 
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
@@ -34,7 +36,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     table: TableConfig
     hands: int | None = None
-    """None: until it is stopped."""
+    """None: until it is stopped, or until every deal was played."""
+    deal: str | None = None
+    """A PHH file, or a folder of them, to deal in place of our own deck."""
     journal: str | None = None
     """A file that every frame received is appended to: one JSON object {agentId, frame} a line."""
 
@@ -154,6 +158,7 @@ async def _run(order: Order, journal: Journal | None) -> Report:
     from agentlab.hosted import numbers
     from agentlab.hosted.deployments import seat_newest
 
+    deals = Deals(Path(order.deal), order.table.seed) if order.deal else None
     database = numbers.DatabaseThread()
     table = Table(
         order.table,
@@ -164,7 +169,7 @@ async def _run(order: Order, journal: Journal | None) -> Report:
     )
     async with table:
         _tell(ready=table.url)
-        playing, released = asyncio.ensure_future(table.play(order.hands)), asyncio.ensure_future(let_go())
+        playing, released = asyncio.ensure_future(table.play(order.hands, deals)), asyncio.ensure_future(let_go())
         await asyncio.wait({playing, released}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
             playing.result()
@@ -183,8 +188,8 @@ def main() -> None:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(Path(order.journal).open("a")) if order.journal else None
             report = asyncio.run(_run(order, _journal_to(file) if file else None))
-    except OSError as error:
-        _tell(failed=f"the table cannot serve: {error.strerror or error}")
+    except (OSError, DealsError) as error:
+        _tell(failed=str(error) if isinstance(error, DealsError) else f"the table cannot serve: {error.strerror}")
         sys.exit(1)
     _tell(report=asdict(report))
 

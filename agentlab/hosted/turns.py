@@ -43,8 +43,11 @@ class Turns:
         self.asked.append(seat)
         return self.open
 
-    def close(self) -> None:
-        self.open = None
+    def close(self) -> int:
+        """Ends the open turn, answered or not; gives its action index."""
+        assert self.open is not None
+        index, self.open = self.open.action_index, None
+        return index
 
     def refusal(self, seat: int | None, action: Action) -> str | None:
         """Why an answer does not belong to the open turn ("code: sentence"), or None where it does."""
