@@ -12,8 +12,10 @@ from capture.frozen import freeze, thaw
 
 REDACTED: Final = "[redacted]"
 CREDENTIALS: Final = frozenset(
-    ["agenttoken", "token", "accesstoken", "refreshtoken", "apikey", "xapikey", "xservicekey", "authorization"]
-    + ["cookie", "setcookie", "password", "secret", "clientsecret", "privatekey"]
+    (
+        *("agenttoken", "token", "accesstoken", "refreshtoken", "apikey", "xapikey", "xservicekey", "authorization"),
+        *("cookie", "setcookie", "password", "secret", "clientsecret", "privatekey"),
+    )
 )
 
 
