@@ -106,12 +106,12 @@ class _Capture:
     def _context(self, path: str) -> None:
         try:
             root = open_folder(path)
-        except OSError as error:
-            self._not_kept(
-                _context_item(path, ()),
-                "missing" if not os.path.lexists(path) else "unreadable",
-                f"folder cannot be listed: {error.strerror}",
+        except (OSError, ValueError) as error:
+            gone = isinstance(error, FileNotFoundError)
+            why = (
+                "no longer there" if gone else f"folder cannot be listed: {getattr(error, 'strerror', 'invalid path')}"
             )
+            self._not_kept(_context_item(path, (), is_folder=True), "missing" if gone else "unreadable", why)
             self._incomplete = "the folder could not be listed"
             return
         try:

@@ -50,7 +50,9 @@ def resolve_request(arg: str, *, force: Force | None = None) -> ResolvedRequest:
     `force` takes it as "text" or as a "file" whatever lies on the disk. Raises RequestError: an empty request, a
     file that cannot be read, is not a regular file, is over REQUEST_LIMIT or is not UTF-8.
     """
-    data = None if force == "text" else _read(arg, must_exist=force == "file")
+    data = None if force == "text" else read_file(arg)
+    if data is None and force == "file":
+        raise RequestError(f"there is no file {display_path(arg)[:300]}")
     request = inline_request(arg) if data is None else _file_request(arg, data)
     if not request.text.strip():
         raise RequestError("the request is empty")
@@ -62,32 +64,32 @@ def display_path(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _read(arg: str, *, must_exist: bool) -> bytes | None:
-    """The file's bytes, or None where no file has this name. Opening never waits (a FIFO would)."""
-    name = display_path(arg) if len(arg) < 300 else "the request"
+def read_file(path: str, limit: int = REQUEST_LIMIT) -> bytes | None:
+    """A regular file's bytes, or None where there is no file of this name. It never waits (a FIFO would make it).
+
+    Raises RequestError: not a regular file, not readable, larger than `limit` bytes.
+    """
+    name = display_path(path)
     try:
-        handle = os.open(arg, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except ValueError:  # a NUL
-        return _absent("the request", must_exist)
+        return None
     except OSError as error:
         if error.errno in _NO_SUCH_PATH:
-            return _absent(name, must_exist)
+            return None
         raise RequestError(f"cannot read {name}: {error.strerror}") from None
-    with os.fdopen(handle, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise RequestError(f"{name} is not a regular file (--text takes it as words)")
-        try:
-            data = file.read(REQUEST_LIMIT + 1)
-        except OSError as error:
-            raise RequestError(f"cannot read {name}: {error.strerror}") from None
-    if len(data) > REQUEST_LIMIT:
-        raise RequestError(f"{name} is larger than {REQUEST_LIMIT // 1024**2} MiB")
+            raise RequestError(f"{name} is not a regular file")
+        with open(handle, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise RequestError(f"cannot read {name}: {error.strerror}") from None
+    finally:
+        os.close(handle)
+    if len(data) > limit:
+        raise RequestError(f"{name} is larger than {limit // 1024**2} MiB")
     return data
-
-
-def _absent(name: str, must_exist: bool) -> None:
-    if must_exist:
-        raise RequestError(f"there is no file {name}")
 
 
 def _file_request(path: str, data: bytes) -> ResolvedRequest:

@@ -12,9 +12,9 @@ from factory.media import TEXT, recognise
 from factory.phases import Workflow
 from factory.providers import Provider
 from factory.recording import RunRecorder
-from factory.resolve import RequestError, ResolvedRequest, display_path
+from factory.resolve import RequestError, ResolvedRequest, display_path, read_file
 from factory.retention import DiskLimits, SnapshotStore
-from factory.snapshots import MAX_FILE_BYTES, CaptureFailed, open_regular
+from factory.snapshots import MAX_FILE_BYTES
 from factory.tracing import Rows, Tracer
 from factory.workflow import Job, RunEnd, WorkflowRun
 
@@ -43,7 +43,9 @@ def make_job(
     included: list[Included] = []
     attachments: list[Attachment] = []
     for path in attach:
-        data = _read_attachment(path)
+        data = read_file(path, MAX_FILE_BYTES)
+        if data is None:
+            raise RequestError(f"there is no file {display_path(path)}")
         label, media = display_path(os.path.basename(path)), recognise(data)  # noqa: PTH119
         attachment = Attachment(label, os.path.abspath(path), media.media_type, data)  # noqa: PTH100
         if media.media_type == TEXT:
@@ -113,15 +115,3 @@ def _context_root(path: str | None) -> str | None:
     if display_path(real) != real:
         raise RequestError(f"the name of {display_path(path)} is not UTF-8, so no message can tell it")
     return real
-
-
-def _read_attachment(path: str) -> bytes:
-    try:
-        handle = open_regular(os.open("/", os.O_RDONLY), os.path.realpath(path))
-    except CaptureFailed as failure:
-        raise RequestError(f"cannot attach {display_path(path)}: {failure.detail}") from None
-    with os.fdopen(handle, "rb") as file:
-        data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise RequestError(f"cannot attach {display_path(path)}: larger than {MAX_FILE_BYTES // 1024**2} MiB")
-    return data

@@ -7,19 +7,22 @@ it is written when it ended.
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from django.db import transaction
-from django.db.models import F, TextField, Value
+from django.db.models import F, Max, TextField, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
 from factory.calls import AgentCall
+from factory.importers.found import FoundAttempt, FoundSession
+from factory.importers.trace_database import TracedAttempt
 from factory.models import (
     AgentAttempt,
     AgentAttemptInput,
     AgentToolCall,
     ArtifactStatus,
+    Coverage,
     FactoryRun,
     Failure,
     RunNote,
@@ -185,3 +188,104 @@ class Rows:
                 run_id=run_id, text="the factory's process ended before the run did", is_error=True, at=now
             )
         return True
+
+
+class FoundRun:
+    """Writes a run that was read from somebody's file: what it says, and nothing that it does not say."""
+
+    def __init__(self, run: FactoryRun) -> None:
+        self.run = run
+        self.number = AgentAttempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
+
+    @classmethod
+    def open(cls, session: FoundSession, *, identity: str, owner_id: int | None) -> "FoundRun":
+        """The run of this session: the one that an earlier import made, else a new one."""
+        run, _ = FactoryRun.objects.get_or_create(
+            import_identity=identity,
+            defaults={
+                "owner_id": owner_id,
+                "workflow": "imported",
+                "provider": session.format,
+                "source_format": session.format,
+                "task": session.title,
+                "workspace": session.workspace,
+                "started_at": session.started_at,
+                "state": State.SUCCEEDED,
+            },
+        )
+        return cls(run)
+
+    def write(
+        self, attempt_id: str, found: FoundAttempt, *, previous: str | None, retried: str | None, is_known: bool
+    ) -> Literal["new", "changed", "unchanged"]:
+        """One attempt with its inputs and tool calls. A known one is written again only where the file says more."""
+        values = _found_values(found)
+        if is_known:
+            same = AgentAttempt.objects.filter(pk=attempt_id, **{name: values[name] for name in _WHAT_GROWS})
+            calls = AgentToolCall.objects.filter(attempt_id=attempt_id)
+            if same.exists() and calls.count() == len(found.tool_calls):
+                return "unchanged"
+            AgentAttempt.objects.filter(pk=attempt_id).update(**values)
+            AgentAttemptInput.objects.filter(attempt_id=attempt_id).delete()
+            calls.delete()
+        else:
+            self.number += 1
+            AgentAttempt.objects.create(
+                attempt_id=attempt_id,
+                run=self.run,
+                number=self.number,
+                previous_turn_attempt_id=previous,
+                retry_of_attempt_id=retried,
+                **values,
+            )
+        AgentAttemptInput.objects.bulk_create(
+            AgentAttemptInput(attempt_id=attempt_id, **_columns(item)) for item in found.inputs
+        )
+        AgentToolCall.objects.bulk_create(
+            AgentToolCall(attempt_id=attempt_id, seq=seq, output_bytes=_size(call.output), **_columns(call))
+            for seq, call in enumerate(found.tool_calls, 1)
+        )
+        return "changed" if is_known else "new"
+
+    def note(self, text: str) -> None:
+        RunNote.objects.get_or_create(run=self.run, text=text, defaults={"at": timezone.now()})
+
+    def close(self) -> None:
+        """The run ended as its last attempt did; its task is its first message, where the session has no name."""
+        attempts = AgentAttempt.objects.filter(run=self.run).order_by("number")
+        last, first = attempts.last(), attempts.first()
+        if last is None or first is None:
+            return
+        self.run.state, self.run.ended_at = last.state, last.ended_at
+        self.run.task = self.run.task or first.user_prompt or ""
+        self.run.started_at = self.run.started_at or first.started_at
+        self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
+
+
+_WHAT_GROWS = ("state", "error", "reply", "ended_at", "output_tokens")
+_PACKET = (
+    "task_prompt",
+    "send_kind",
+    "input_packet_version",
+    "input_coverage",
+    "declared_input_count",
+    "captured_input_count",
+    "omitted_input_count",
+)
+
+
+def _found_values(found: FoundAttempt) -> dict[str, Any]:
+    """The columns of an attempt that was found. Coverage is never complete: a session file lists what it lists."""
+    names = ("session_id", "system_prompt", "user_prompt", "reply", "state", "failure", "error")
+    names += ("input_tokens", "output_tokens", "cost", "started_at", "ended_at", "turn_index")
+    values = {name: getattr(found, name) for name in names}
+    values |= {"phase": found.phase[:80], "provider": found.provider[:200], "model": found.model[:200]}
+    if found.started_at and found.ended_at:
+        values["duration_ms"] = max(0, round((found.ended_at - found.started_at).total_seconds() * 1000))
+    if isinstance(found, TracedAttempt):
+        return values | {name: getattr(found, name) for name in _PACKET}
+    return values | {"input_coverage": Coverage.PARTIAL if found.inputs else Coverage.NOT_RECORDED}
+
+
+def _size(output: str | None) -> int | None:
+    return None if output is None else len(output.encode("utf-8", "surrogatepass"))

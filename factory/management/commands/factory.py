@@ -4,13 +4,16 @@ import json
 import signal
 import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
+from agentlab.common.local_site import prepare
+from factory.importing import FileReport, ImportRefused, import_path
 from factory.providers import ProviderError, provider_named
 from factory.resolve import RequestError, ResolvedRequest, display_path, resolve_request
 from factory.retention import Reconciled, SnapshotStore, StoreError
@@ -22,10 +25,10 @@ EXIT_CODES = {"succeeded": 0, "failed": 1, "cancelled": 130}
 
 
 class Command(BaseCommand):
-    help = "Run a work request through a factory workflow, or put its snapshot folder in order."
+    help = "Run a work request through a factory workflow, or bring in sessions that other tools recorded."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | reconcile")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | import | reconcile")
         run = verbs.add_parser("run", help="carry a request through a workflow's phases")
         run.add_argument("request", metavar="REQUEST", help="the request itself, or the path of a file that holds it")
         kind = run.add_mutually_exclusive_group()
@@ -38,15 +41,23 @@ class Command(BaseCommand):
         run.add_argument("--owner", metavar="USER", help="whose run this is; without one only operators see it")
         run.add_argument("--check", metavar="CMD", help="a shell command that must succeed after the work")
         run.add_argument("--json", action="store_true", help="the last line is a JSON object")
+        bring = verbs.add_parser("import", help="read session files as runs: pi, Claude Code, inspect, older traces")
+        bring.add_argument(
+            "files", metavar="FILE", nargs="+", help="a session file; its format is found from its content"
+        )
+        bring.add_argument("--owner", metavar="USER", help="whose runs these are; without one only operators see them")
+        bring.add_argument("--json", action="store_true", help="a JSON object a file, a line each")
         reconcile = verbs.add_parser("reconcile", help="remove what no attempt owns, end runs whose process died")
         reconcile.add_argument("--dry-run", action="store_true", help="say what would be done")
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         try:
-            call_command("migrate", verbosity=0, interactive=False)
+            _check_schema()
             store = snapshot_store()
             if verb == "run":
                 self._run(store, **options)
+            elif verb == "import":
+                self._import(**options)
             else:
                 self._reconcile(store, dry_run=options["dry_run"])
         except (RequestError, ProviderError, StoreError) as error:
@@ -71,16 +82,42 @@ class Command(BaseCommand):
         if end.state != "succeeded":
             raise CommandError(f"run {run_id} {end.state}: {end.reason}", returncode=EXIT_CODES[end.state])
 
+    def _import(self, **options: Any) -> None:
+        owner_id = _owner(options["owner"])
+        refused = []
+        for name in options["files"]:
+            try:
+                for report in import_path(Path(name), owner_id=owner_id):
+                    self.stdout.write(json.dumps(report.as_json()) if options["json"] else _imported(report))
+            except ImportRefused as refusal:
+                refused.append(f"{name}: {refusal}")
+                if options["json"]:
+                    self.stdout.write(json.dumps({"file": name, "format": None, "error": str(refusal)}))
+        if refused:
+            raise CommandError("\n".join(refused))
+
     def _reconcile(self, store: SnapshotStore, *, dry_run: bool) -> None:
         report = store.reconcile(dry_run=dry_run)
         _say_reconciled(report, self.stdout.write)
-        self.stdout.write(
-            f"{'would remove' if dry_run else 'removed'} {len(report.removed)} orphans, {len(report.strays)} stray files; "
-            f"{len(report.young)} folders too young, {len(report.missing)} snapshots missing, "
-            f"{report.evicted} evicted, {len(report.interrupted)} runs ended"
-        )
+        self.stdout.write(("would be done: " if dry_run else "done: ") + _counted(report))
         if report.failed:
             raise CommandError(f"could not remove {', '.join(report.failed)}")
+
+
+def _counted(report: Reconciled) -> str:
+    return (
+        f"{len(report.removed)} orphans and {len(report.strays)} stray files removed, "
+        f"{len(report.young)} folders left as too young, {len(report.missing)} snapshots missing, "
+        f"{report.evicted} evicted, {len(report.interrupted)} runs ended"
+    )
+
+
+def _check_schema() -> None:
+    """A local site's database is brought up to date; any other must be so. Raises CommandError where it is not."""
+    prepare()
+    executor = MigrationExecutor(connection)
+    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise CommandError("the database's schema is not up to date: `manage.py migrate` first")
 
 
 def _owner(name: str | None) -> int | None:
@@ -91,6 +128,16 @@ def _owner(name: str | None) -> int | None:
     if user is None:
         raise CommandError(f"there is no user {name!r}")
     return int(user.pk)
+
+
+def _imported(report: FileReport) -> str:
+    counts = report.counts
+    runs = ", ".join(map(str, report.runs)) or "none"
+    return (
+        f"{report.file}: {report.format}; {counts.records} records: {counts.shown} shown, {counts.hidden} hidden, "
+        f"{counts.damaged} damaged, {counts.unknown} unknown; attempts: {report.new} new, {report.changed} changed, "
+        f"{report.unchanged} as before; run {runs}"
+    )
 
 
 def _speaker(as_json: bool) -> Any:
