@@ -57,7 +57,7 @@ def pin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -
     with transaction.atomic():
         pinned = _insert_new(rows)
         if pinned:
-            _audit(actor, Deed.KEPT, scope, pinned)
+            audit_turns(actor, Deed.KEPT, table_id, hand_number, agent_id, pinned)
     kept = set(AgentCallRecord.objects.filter(**scope).values_list("action_index", flat=True))
     return _result(pinned, kept, charges)
 
@@ -69,7 +69,7 @@ def unpin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None)
     with transaction.atomic():
         removed, _ = AgentCallRecord.objects.filter(**scope).delete()
         if removed:
-            _audit(actor, Deed.UNKEPT, scope, removed)
+            audit_turns(actor, Deed.UNKEPT, table_id, hand_number, agent_id, removed)
     return removed
 
 
@@ -100,12 +100,7 @@ def _result(pinned: int, kept: set[int], charges: dict[int, InferenceCharge]) ->
     return PinResult(outcome, pinned, len(kept), len(kept) + expired + lost + pending, expired, lost, pending)
 
 
-def _audit(actor: User | None, deed: Deed, scope: dict[str, str | int], rows: int) -> None:
-    audit.record(
-        actor,
-        deed,
-        [str(scope["agent_id"])],
-        table_id=str(scope["table_id"]),
-        hand_number=int(scope["hand_number"]),
-        detail=f"{rows} turn{'' if rows == 1 else 's'}",
-    )
+def audit_turns(actor: User | None, deed: Deed, table_id: str, hand_number: int, agent_id: str, turns: int) -> None:
+    """Who kept or un-kept how many turns of whose hand."""
+    detail = f"{turns} turn{'' if turns == 1 else 's'}"
+    audit.record(actor, deed, [agent_id], table_id=table_id, hand_number=hand_number, detail=detail)

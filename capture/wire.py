@@ -1,0 +1,271 @@
+"""Hands and lists as JSON, and read back: what the internal API says, and what a viewer on another host hears.
+
+A key that is not there was not recorded or is not known; `[]` and `""` are there, and mean it. Everything is ASCII
+once it is written, so that any text survives; what JSON cannot say is a marker (`jsonable.py`). `prompt` is the exact
+text; its last `remainderCharacters` code points are this turn's own part, and what stands before them (and one
+newline) is the envelope.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from capture.frozen import freeze
+from capture.jsonable import from_json, to_json
+from capture.knowledge import read_knowledge
+from capture.pinning import Outcome, PinResult
+from capture.prompt import Prompt
+from capture.reading import Hand, TurnView
+from capture.recent import AgentDay, RecentHand, RecentHands
+from capture.turns import Turn, TurnKey
+
+Text = str | dict[str, Any]
+Number = int | float | dict[str, Any]
+
+
+class TurnJson(msgspec.Struct, rename="camel", kw_only=True):
+    """One turn. The four things, and every fact that is not known, are left out."""
+
+    agent_id: str
+    action_index: int
+    is_fallback: bool
+    kept: bool
+    knowledge: Any | UnsetType = UNSET
+    prompt: Text | UnsetType = UNSET
+    remainder_characters: int | UnsetType = UNSET
+    envelope_hash: str | UnsetType = UNSET
+    response: Text | UnsetType = UNSET
+    reasoning: Text | UnsetType = UNSET
+    decision: list[Any] | UnsetType = UNSET
+    action: Text | UnsetType = UNSET
+    amount: Number | UnsetType = UNSET
+    asked_action: Text | UnsetType = UNSET
+    asked_amount: Text | Number | UnsetType = UNSET
+    choice_source: str | UnsetType = UNSET
+    change: str | UnsetType = UNSET
+    model: Text | UnsetType = UNSET
+    routing: Text | UnsetType = UNSET
+    agent_version_id: str | UnsetType = UNSET
+    renderer: str | UnsetType = UNSET
+    input_tokens: int | UnsetType = UNSET
+    output_tokens: int | UnsetType = UNSET
+    cost: Number | UnsetType = UNSET
+    duration_ms: int | UnsetType = UNSET
+    captured_at: datetime | UnsetType = UNSET
+    played_at: datetime | UnsetType = UNSET
+    capture_outcome: str | UnsetType = UNSET
+    capture_reason: str | UnsetType = UNSET
+    fallback_reason: str | UnsetType = UNSET
+    damaged: str | UnsetType = UNSET
+
+
+class HandJson(msgspec.Struct, rename="camel"):
+    table_id: str
+    hand_number: int
+    buffer_answered: bool
+    turns: list[TurnJson]
+
+
+class RecentHandJson(msgspec.Struct, rename="camel"):
+    table_id: str
+    hand_number: int
+    turns: int
+    fallbacks: int
+    kept: int
+    lost: int
+    agent_ids: list[str]
+    actions: list[str]
+    last_played_at: datetime
+
+
+class RecentHandsJson(msgspec.Struct, rename="camel"):
+    hands: list[RecentHandJson]
+    next_before: str | UnsetType = UNSET
+
+
+class AgentDayJson(msgspec.Struct, rename="camel"):
+    turns: int
+    fallbacks: int
+    kept_hands: int
+    cost: Number | UnsetType = UNSET
+
+
+class AgentDaysJson(msgspec.Struct, rename="camel"):
+    agents: dict[str, AgentDayJson]
+
+
+class PinJson(msgspec.Struct, rename="camel"):
+    outcome: Literal["pinned", "already_pinned", "nothing_to_capture"]
+    pinned: int
+    kept: int
+    turns: int
+    expired: int
+    lost: int
+    pending: int
+
+
+class UnpinJson(msgspec.Struct, rename="camel"):
+    removed: int
+
+
+# ---- hands
+
+VIEW_FACTS = (
+    *("agent_version_id", "action", "amount", "model", "routing", "input_tokens", "output_tokens", "cost"),
+    *("duration_ms", "played_at", "capture_outcome", "capture_reason", "fallback_reason", "damaged"),
+)
+RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "change", "renderer", "captured_at")
+# What a view says of its turn; a record that comes over takes these from there.
+SHARED_FACTS = VIEW_FACTS[:8]
+
+
+def hand_to_json(hand: Hand) -> HandJson:
+    turns = [_turn_to_json(view) for view in hand.turns]
+    return HandJson(hand.table_id, hand.hand_number, hand.buffer_answered, turns)
+
+
+def _turn_to_json(view: TurnView) -> TurnJson:
+    said = TurnJson(
+        agent_id=view.agent_id,
+        action_index=view.action_index,
+        is_fallback=view.is_fallback,
+        kept=view.kept,
+        **_facts(view, VIEW_FACTS),
+    )
+    turn = view.turn
+    if turn is not None:
+        for name, value in _record(turn).items():
+            setattr(said, name, value)
+    return said
+
+
+def _record(turn: Turn) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "prompt": turn.prompt.text,
+        "response": turn.response,
+        "reasoning": turn.reasoning,
+        "knowledge": None if turn.knowledge is None else _arguments(turn.knowledge),
+        "decision": turn.decision,
+    }
+    return _facts(turn, RECORD_FACTS) | {
+        "remainder_characters": len(turn.prompt.remainder),
+        "envelope_hash": turn.prompt.envelope_hash,
+        **{name: to_json(value) for name, value in values.items() if value is not None},
+    }
+
+
+def _arguments(knowledge: bytes) -> Any:
+    """What it knew; where the bytes cannot be read, the bytes."""
+    try:
+        return read_knowledge(knowledge)
+    except ValueError:
+        return knowledge
+
+
+def _facts(source: object, names: Iterable[str]) -> dict[str, Any]:
+    values = {name: getattr(source, name) for name in names}
+    return {name: _fact(value) for name, value in values.items() if value is not None and value != ""}
+
+
+def _fact(value: Any) -> Any:
+    return value if isinstance(value, datetime) else _number(value) if isinstance(value, Decimal) else to_json(value)
+
+
+def _number(value: Decimal) -> Any:
+    """The JSON number that reads back as this decimal, or a marker where there is none."""
+    if not value.is_finite() or Decimal(repr(float(value))) != value:
+        return to_json(value)
+    return int(value) if value == int(value) else float(value)
+
+
+def hand_from_json(said: HandJson) -> Hand:
+    """Raises ValueError for what is no hand."""
+    turns = [_view_from_json(said, turn) for turn in said.turns]
+    return Hand(said.table_id, said.hand_number, turns, said.buffer_answered)
+
+
+def _view_from_json(hand: HandJson, said: TurnJson) -> TurnView:
+    key = TurnKey(said.agent_id, hand.table_id, hand.hand_number, said.action_index)
+    facts = _known(said, VIEW_FACTS)
+    turn = None
+    if said.prompt is not UNSET:
+        shared = {name: facts[name] for name in SHARED_FACTS if name in facts}
+        turn = _turn_from_json(key, said, shared | _known(said, RECORD_FACTS))
+        if turn is None:
+            facts["damaged"] = "the prompt that came over does not have its hash"
+    return TurnView(
+        agent_id=key.agent_id,
+        action_index=key.action_index,
+        turn=turn,
+        kept=said.kept,
+        is_fallback=said.is_fallback,
+        **facts,
+    )
+
+
+def _turn_from_json(key: TurnKey, said: TurnJson, facts: dict[str, Any]) -> Turn | None:
+    text, size = from_json(said.prompt), said.remainder_characters
+    prompt = Prompt(text[: -size - 1], text[-size:]) if size else Prompt(text)
+    if prompt.envelope_hash != said.envelope_hash:
+        return None
+    parts = _known(said, ("response", "reasoning", "decision"))
+    if said.knowledge is not UNSET:
+        parts["knowledge"] = freeze(from_json(said.knowledge))
+    return Turn(key, prompt, **parts, **facts)
+
+
+def _known(said: TurnJson, names: Iterable[str]) -> dict[str, Any]:
+    values = {name: getattr(said, name) for name in names}
+    known = {name: from_json(value) for name, value in values.items() if value is not UNSET}
+    return known | {"cost": _cost(known["cost"])} if "cost" in known else known
+
+
+def _cost(value: Any) -> Decimal | None:
+    """US dollars out of a number or a marker, exactly."""
+    if value is UNSET:
+        return None
+    read = from_json(value)
+    return read if isinstance(read, Decimal) else Decimal(repr(read))
+
+
+# ---- lists
+
+
+def recent_to_json(recent: RecentHands) -> RecentHandsJson:
+    hands = [msgspec.convert(hand, RecentHandJson, from_attributes=True) for hand in recent.hands]
+    return RecentHandsJson(hands, UNSET if recent.next_before is None else recent.next_before)
+
+
+def recent_from_json(said: RecentHandsJson) -> RecentHands:
+    hands = [RecentHand(**msgspec.structs.asdict(hand)) for hand in said.hands]
+    return RecentHands(hands, None if said.next_before is UNSET else said.next_before)
+
+
+def days_to_json(days: Mapping[str, AgentDay]) -> AgentDaysJson:
+    return AgentDaysJson({agent_id: _day_to_json(day) for agent_id, day in days.items()})
+
+
+def _day_to_json(day: AgentDay) -> AgentDayJson:
+    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, UNSET if day.cost is None else _number(day.cost))
+
+
+def days_from_json(said: AgentDaysJson) -> dict[str, AgentDay]:
+    return {
+        agent_id: AgentDay(day.turns, day.fallbacks, _cost(day.cost), day.kept_hands)
+        for agent_id, day in said.agents.items()
+    }
+
+
+# ---- pins
+
+
+def pin_to_json(result: PinResult) -> PinJson:
+    return msgspec.convert(result, PinJson, from_attributes=True)
+
+
+def pin_from_json(said: PinJson) -> PinResult:
+    return PinResult(**msgspec.structs.asdict(said) | {"outcome": Outcome(said.outcome)})
