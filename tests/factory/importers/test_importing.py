@@ -1,0 +1,184 @@
+"""Bringing sessions into the store, through the command that people use."""
+
+import json
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError
+
+from factory import importing, tracing
+from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, RunNote
+from tests.factory.importers.reading import PI_HEADER, SESSIONS, pi_message, write_lines
+
+pytestmark = pytest.mark.django_db
+
+RETRIES = SESSIONS / "pi/v3-retries/session.jsonl"
+
+
+def bring(*paths: Path | str, **options: object) -> list[dict[str, object]]:
+    out = StringIO()
+    call_command("factory", "import", *map(str, paths), "--json", stdout=out, **options)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def everything() -> list[object]:
+    return [
+        sorted(map(repr, model.objects.values_list()))
+        for model in (FactoryRun, AgentAttempt, AgentAttemptInput, AgentToolCall, RunNote)
+    ]
+
+
+def test_the_report_accounts_for_every_record() -> None:  # IM-1
+    for report in bring(RETRIES, SESSIONS / "pi/v3-malformed-and-unknown.jsonl"):
+        assert report["records"] == sum(report[name] for name in ("shown", "hidden", "damaged", "unknown"))  # type: ignore[misc]
+
+
+def test_importing_twice_changes_nothing() -> None:  # IM-2
+    files = [path for path in SESSIONS.rglob("*") if path.suffix in {".jsonl", ".eval"} and "other" not in path.parts]
+    files = [path for path in files if "zstd" not in path.name]
+    bring(*files)
+    before = everything()
+    second = bring(*files)
+    assert everything() == before
+    assert all(report["attempts"]["new"] == report["attempts"]["changed"] == 0 for report in second)  # type: ignore[index]
+
+
+def test_a_session_that_grew_gives_its_new_turns_and_completes_the_last(tmp_path: Path) -> None:  # IM-2
+    records = [PI_HEADER, pi_message("1", None, "user")]
+    path = write_lines(tmp_path / "s.jsonl", *records)
+    [first] = bring(path)
+    records += [pi_message("2", "1", "assistant", "done", stopReason="stop"), pi_message("3", "2", "user", "more")]
+    [second] = bring(write_lines(path, *records))
+    assert second["attempts"] == {"new": 1, "changed": 1, "unchanged": 0}
+    assert second["runs"] == first["runs"]
+    one, two = AgentAttempt.objects.order_by("number")
+    assert (one.reply, one.state, two.previous_turn_attempt_id) == ("done", "succeeded", one.pk)
+
+
+def test_coverage_is_never_complete_and_unknown_is_never_zero() -> None:  # IM-1
+    bring(RETRIES)
+    first, *later = AgentAttempt.objects.order_by("number")
+    assert first.input_coverage == "partial"
+    assert {attempt.input_coverage for attempt in later} == {"not_recorded"}
+    assert {attempt.declared_input_count for attempt in (first, *later)} == {None}
+    assert {item.artifact_status for item in AgentAttemptInput.objects.all()} == {"never_captured"}
+
+
+def test_the_run_belongs_to_the_owner_named_and_two_owners_have_two(django_user_model: type) -> None:  # FA-12
+    for name in ("ada", "ben"):
+        django_user_model.objects.create_user(name)  # type: ignore[attr-defined]
+        bring(RETRIES, owner=name)
+    assert sorted(FactoryRun.objects.values_list("owner__username", flat=True)) == ["ada", "ben"]
+    assert AgentAttempt.objects.count() == 6
+
+
+def test_a_sub_agent_joins_the_run_of_its_parent() -> None:  # IM-1
+    parent = SESSIONS / "claude-code/with-subagent/ae4a77f8-aedd-4bc1-888f-c94edc91af04.jsonl"
+    reports = bring(parent)
+    assert [report["runs"] for report in reports] == [reports[0]["runs"]] * 2
+    assert sorted(AgentAttempt.objects.values_list("phase", flat=True)) == ["sub-agent", "turn"]
+
+
+@pytest.mark.parametrize("name", ["other/opencode-stream-head.jsonl", "llm/logs-0.19.db", "no-such-file", "pi"])
+def test_a_file_that_cannot_be_imported_fails_in_one_line_and_the_others_are_in(name: str) -> None:  # IM-1, SF-4
+    with pytest.raises(CommandError) as refusal:
+        bring(SESSIONS / name, RETRIES)
+    assert len(str(refusal.value).splitlines()) == 1
+    assert FactoryRun.objects.count() == 1
+
+
+def test_a_foreign_file_ends_the_command_with_exit_code_one(tmp_path: Path) -> None:  # IM-1
+    path = tmp_path / "notes.txt"
+    path.write_text("nothing of the kind")
+    with pytest.raises(CommandError) as refusal:
+        bring(path)
+    assert refusal.value.returncode == 1
+    assert "not supported" in str(refusal.value).splitlines()[-1]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_import_that_fails_half_way_leaves_nothing_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:  # SF-4
+    write, calls = tracing.FoundRun.write, iter([1, 2])
+
+    def fail_on_the_third(self: tracing.FoundRun, *args: object, **kwargs: object) -> object:
+        if next(calls, None) is None:
+            raise DatabaseError("gone")
+        return write(self, *args, **kwargs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tracing.FoundRun, "write", fail_on_the_third)
+    with pytest.raises(CommandError, match="gone"):
+        bring(RETRIES)
+    assert everything() == [[], [], [], [], []]
+
+
+def test_the_source_is_never_written(tmp_path: Path) -> None:  # IM-1
+    path = tmp_path / "s.jsonl"
+    path.write_bytes(RETRIES.read_bytes())
+    path.chmod(0o400)
+    stat = path.stat()
+    bring(path)
+    assert (path.stat().st_mtime_ns, path.read_bytes()) == (stat.st_mtime_ns, RETRIES.read_bytes())
+
+
+def test_an_upload_may_not_be_a_trace_database(tmp_path: Path, django_user_model: type) -> None:  # SF-6
+    from tests.factory.importers.test_formats import make_trace
+
+    owner = django_user_model.objects.create_user("ada")  # type: ignore[attr-defined]
+    path = make_trace(tmp_path / "t.db", "attempt_id TEXT", [("a",)])
+    with path.open("rb") as file, pytest.raises(importing.ImportRefused, match="trace database"):
+        importing.import_upload(file, "t.db", owner_id=owner.pk)
+    assert FactoryRun.objects.count() == 0
+
+
+def test_markup_in_every_string_of_a_record_is_stored_as_it_stands(tmp_path: Path) -> None:  # IM-1, AI-7
+    mark = '<img src=x onerror="x()">\u202e\x1b[2K'
+    call = pi_message(mark + "2", mark + "1", "assistant", mark, model=mark, provider=mark, stopReason="toolUse")
+    call["message"]["content"].append({"type": "toolCall", "id": mark, "name": mark, "arguments": {mark: mark}})  # type: ignore[index]
+    bring(
+        write_lines(
+            tmp_path / "s.jsonl",
+            {**PI_HEADER, "id": mark, "cwd": mark},
+            pi_message(mark + "1", None, "user", mark),
+            call,
+        )
+    )
+    attempt = AgentAttempt.objects.get()
+    assert (attempt.user_prompt, attempt.reply, attempt.session_id) == (mark, mark, mark)
+    assert attempt.tool_calls.get().name == mark
+
+
+def test_a_large_file_is_read_without_holding_it(tmp_path: Path) -> None:  # IM-1
+    """The peak of a child that reads 60 MB of session stays under a third of it above that of one that reads none."""
+    path = tmp_path / "large.jsonl"
+    with path.open("w") as file:
+        file.write(json.dumps(PI_HEADER) + "\n")
+        for number in range(300):
+            file.write(
+                json.dumps(pi_message(f"u{number}", f"a{number - 1}" if number else None, "user", "x" * 100_000)) + "\n"
+            )
+            file.write(
+                json.dumps(pi_message(f"a{number}", f"u{number}", "assistant", "y" * 100_000, stopReason="stop")) + "\n"
+            )
+    program = (
+        "import resource, sys, pathlib\n"
+        "from factory.importers.detect import reader_of\n"
+        "from factory.importers import pi\n"
+        "path = pathlib.Path(sys.argv[1])\n"
+        "with path.open('rb') as file:\n"
+        "    print(sum(1 for session in reader_of(file)(file, path) for _ in session.attempts))\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+
+    def peak(of: Path) -> tuple[int, int]:
+        run = subprocess.run([sys.executable, "-c", program, str(of)], capture_output=True, text=True, check=True)
+        turns, kilobytes = run.stdout.split()
+        return int(turns), int(kilobytes)
+
+    small = write_lines(tmp_path / "small.jsonl", PI_HEADER, pi_message("1", None, "user"))
+    (turns, large_peak), (_, small_peak) = peak(path), peak(small)
+    assert turns == 300
+    assert large_peak - small_peak < 20_000
