@@ -5,12 +5,13 @@ An event's place is (persona, turn, sequence). Turn 0 is the persona's arrival; 
 a default, so that an old trace stays readable.
 """
 
+import hashlib
 from typing import get_args
 
 import msgspec
 
 from agentlab.persona.state import Belief, MemoryEvent, MemoryId, Presentation, Scalar
-from agentlab.persona.values import Invalid, canonical, sha256
+from agentlab.persona.values import Invalid, canonical
 
 
 class Recalled(msgspec.Struct, frozen=True, array_like=True):
@@ -93,24 +94,37 @@ _DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
-    """One line of the trace as it is stored: its place within the persona, its kind, its exact bytes and their seal."""
+    """One line of the trace as it is stored: its place within the persona, its kind, what lists count it by (the action of
+    a reaction, whether a probe drifted), its exact bytes, and their seal."""
 
     turn: int
     sequence: int
     kind: str
+    label: str
     payload: bytes
-    seal: str
+    seal: bytes
 
 
-def seal(study: str, persona: str, turn: int, sequence: int, payload: bytes) -> str:
+def seal(study: str, persona: str, turn: int, sequence: int, payload: bytes) -> bytes:
     """SHA-256 over an event's place and payload: a byte that changes later no longer fits it."""
-    return sha256(canonical((study, persona, turn, sequence, payload)))
+    return hashlib.sha256(canonical((study, persona, turn, sequence, payload))).digest()
+
+
+def label(payload: Payload) -> str:
+    match payload:
+        case Reacted():
+            return payload.action
+        case Remembered(memory) | Reflected(memory):
+            return memory.kind
+        case Probed():
+            return "drifted" if payload.drifted else "kept"
+    return ""
 
 
 def write_event(study: str, persona: str, turn: int, sequence: int, payload: Payload) -> Event:
     data = canonical(payload)
     kind = str(payload.__struct_config__.tag)
-    return Event(turn, sequence, kind, data, seal(study, persona, turn, sequence, data))
+    return Event(turn, sequence, kind, label(payload), data, seal(study, persona, turn, sequence, data))
 
 
 def read_payload(data: bytes) -> Payload:

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from agentlab.persona.loaders import load_personas, load_stimuli, tinytroupe
 from agentlab.persona.loaders.reading import parsed
 from agentlab.persona.rules import KNOWN_ACTIONS, Action, Ask, Rules
-from agentlab.persona.state import Belief, Persona, Presentation, Scalar, SeedMemory, beliefs_from
+from agentlab.persona.state import Persona, Presentation, Scalar, SeedMemory, beliefs_from
 from agentlab.persona.values import Invalid, canonical, draw, sha256
 
 UNSURE = (0.0, 0.1)  # stance and confidence on a topic of which nothing is known

@@ -1,0 +1,54 @@
+"""A run as lines of JSON: first the run, then every event in order, readable without this program."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from agentlab.persona.events import read_payload
+from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.study import study_from
+
+
+def lines(run: StudyRun) -> Iterator[str]:
+    """One JSON object a line. Bytes (vectors) are base64; what each event means stands in `events`."""
+    study = msgspec.to_builtins(study_from(bytes(run.definition)))
+    yield _line(
+        {
+            "study": run.pk,
+            "study_sha256": run.study_sha256,
+            "trace_sha256": run.trace_sha256 or None,
+            "embedder": run.embedder,
+            "model": run.model or None,
+            "status": run.status,
+            "definition": study,
+        }
+    )
+    keys = dict(StudyPersona.objects.filter(run=run).values_list("number", "key"))
+    rows = TraceEvent.objects.filter(run=run).order_by("persona", "turn", "sequence")
+    for row in rows.iterator(chunk_size=1000):
+        payload = read_payload(bytes(row.payload))
+        yield _line(
+            {
+                "persona": keys[row.persona],
+                "turn": row.turn,
+                "sequence": row.sequence,
+                "kind": row.kind,
+                "sha256": bytes(row.seal).hex(),
+                **_named(payload),
+            }
+        )
+
+
+def _named(value: Any) -> Any:
+    """Structs that are stored as arrays, with their fields' names."""
+    if isinstance(value, msgspec.Struct):
+        return {name: _named(getattr(value, name)) for name in value.__struct_fields__}
+    if isinstance(value, tuple | list):
+        return [_named(item) for item in value]
+    return msgspec.to_builtins(value, order="deterministic")
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False)

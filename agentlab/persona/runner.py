@@ -1,0 +1,278 @@
+"""Runs a study: gives turns to workers, and is the only writer of the trace.
+
+One job is a stretch of one persona's turns. Answers come in any order and are written in the order of the jobs, as many as
+are ready in one transaction: events, checkpoints and counts together, or none of them. Killed anywhere, a study goes on
+from its checkpoints; what was in flight is done again and gives the same events. Memory is bounded by the window of jobs
+in flight, whatever the number of turns.
+"""
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
+
+import msgspec
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agentlab.persona.adapters import REMOTE
+from agentlab.persona.executors import Work, Workers
+from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.planning import Plan, Stretch
+from agentlab.persona.replaying import trace_sha256
+from agentlab.persona.runs import RunError
+from agentlab.persona.study import study_from
+from agentlab.persona.values import canonical
+from agentlab.persona.work import Done, Job, run_job
+
+STRETCH = 10  # turns of a job: what one job costs beside its turns is shared by so many
+PATIENCE = 600.0  # seconds after which a job is given again
+TRIES = 3  # that often a job may take its worker down alone, or stay unanswered, before its persona is given up
+HEARTBEAT = 5.0  # seconds between signs of life
+
+
+@dataclass(frozen=True)
+class Progress:
+    done: int
+    total: int
+    rate: float  # turns a second, of this runner
+    failed: int
+
+    @property
+    def left(self) -> float:
+        """Seconds, at the rate so far."""
+        return (self.total - self.done) / self.rate if self.rate else float("inf")
+
+
+@dataclass(eq=False)
+class _Slot:
+    """A job in the order of writing. `given` while an answer is awaited; `done` is the first answer, all others late."""
+
+    number: int
+    data: bytes
+    given: bool = False
+    since: float = 0.0
+    tries: int = 0
+    done: Done | None = None
+
+
+class Runner:
+    """One go at a run that this process has created or claimed."""
+
+    def __init__(
+        self,
+        run: StudyRun,
+        workers: Workers,
+        *,
+        work: Work = run_job,
+        patience: float = PATIENCE,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.run, self.study = run, study_from(bytes(run.definition))
+        self._workers, self._work, self._patience, self._on_progress = workers, work, patience, on_progress
+        committed = dict(Checkpoint.objects.filter(run=run).values_list("persona", "turn"))
+        stretch = 1 if self.study.model.startswith(REMOTE) else STRETCH  # a paid answer is written before the next
+        self._plan = Plan(run.personas, run.turns_each, stretch, committed)
+        self._slots: deque[_Slot] = deque()
+        self._answers: queue.SimpleQueue[tuple[_Slot, Future[bytes]] | None] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._broken = False
+        self._late = 0
+        self._written = 0
+        self._began = self._beaten = time.monotonic()
+
+    def stop(self) -> None:
+        """End after what has been answered: from a signal handler or another thread."""
+        self._stopping.set()
+        self._answers.put(None)
+
+    def go(self) -> StudyRun:
+        """Run to the end, or until `stop`. Raises `RunError` where another runner took over or the workers are gone."""
+        while not self._stopping.is_set():
+            self._fill()
+            if not self._slots:
+                break
+            self._take()
+            self._commit()
+        self._finish()
+        self.run.refresh_from_db()
+        return self.run
+
+    # Giving out ---------------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Give out as many jobs as the window allows. After a worker's death: first wait for every answer still to
+        come, then give out the suspects one by one, each alone, so that only the guilty is blamed."""
+        suspects = [slot for slot in self._slots if not slot.given and slot.done is None]
+        if suspects or self._broken:
+            if any(slot.given for slot in self._slots):
+                return
+            if self._broken:
+                self._workers.renew()
+                self._broken = False
+            for slot in suspects[:1]:
+                self._give(slot)
+            return
+        for slot in self._jobs(self._plan.take(self._workers.window - len(self._slots))):
+            self._slots.append(slot)
+            self._give(slot)
+
+    def _jobs(self, stretches: list[Stretch]) -> Iterator[_Slot]:
+        numbers = [one.number for one in stretches if not one.arrives]
+        rows = Checkpoint.objects.filter(run=self.run, persona__in=numbers) if numbers else Checkpoint.objects.none()
+        states = dict(rows.values_list("persona", "state"))
+        for one in stretches:
+            persona = self.study.personas[one.number]
+            job = Job(
+                study=self.run.study_sha256,
+                rules=self.study.rules,
+                embedder=self.study.embedder,
+                expects=self.run.embedder,
+                model=self.study.model,
+                persona=persona,
+                state=bytes(states.get(one.number, b"")),
+                shown=self.study.shown(persona.id, one.first, one.last),
+            )
+            yield _Slot(one.number, canonical(job))
+
+    def _give(self, slot: _Slot) -> None:
+        slot.given, slot.since = True, time.monotonic()
+        try:
+            future = self._workers.submit(self._work, slot.data)
+        except self._workers.deaths:
+            slot.given, self._broken = False, True
+            return
+        future.add_done_callback(lambda answered: self._answers.put((slot, answered)))
+
+    # Taking answers -----------------------------------------------------------------------------------------
+
+    def _take(self) -> None:
+        """Wait for an answer, then take every one that is there."""
+        try:
+            answer = self._answers.get(timeout=HEARTBEAT)
+            while True:
+                if answer:
+                    self._answered(*answer)
+                answer = self._answers.get_nowait()
+        except queue.Empty:
+            self._give_again()
+
+    def _answered(self, slot: _Slot, future: "Future[bytes]") -> None:
+        if slot.done is not None:
+            self._late += 1
+            return
+        try:
+            slot.done = msgspec.msgpack.decode(future.result(), type=Done)
+        except self._workers.deaths:
+            self._died(slot)
+        except CancelledError:
+            raise RunError("the workers are gone") from None
+        except Exception as error:
+            slot.done = _failed(f"{type(error).__name__}: {error}")
+        slot.given = False
+
+    def _died(self, slot: _Slot) -> None:
+        """Blame the job only where it was alone: a pool that breaks takes all of its jobs down."""
+        self._broken = True
+        if sum(one.given for one in self._slots) == 1:
+            slot.tries += 1
+        if slot.tries >= TRIES:
+            slot.done = _failed(f"its worker died {TRIES} times")
+
+    def _give_again(self) -> None:
+        """Jobs that stay unanswered go to another worker; whichever answers first is heard."""
+        now = time.monotonic()
+        for slot in [one for one in self._slots if one.given and now - one.since > self._patience]:
+            slot.tries += 1
+            if slot.tries >= TRIES:
+                slot.done, slot.given = _failed(f"no answer within {TRIES} × {self._patience:g} s"), False
+            else:
+                self._give(slot)
+
+    # Writing ------------------------------------------------------------------------------------------------
+
+    def _commit(self) -> None:
+        """Write every answer whose turn it is in the order of the jobs, in one transaction."""
+        ready: list[tuple[_Slot, Done]] = []
+        for slot in self._slots:
+            if slot.done is None:
+                break
+            ready.append((slot, slot.done))
+        if not ready and time.monotonic() - self._beaten < HEARTBEAT:
+            return
+        with transaction.atomic():
+            self._still_mine(ready)
+            self._write(ready)
+        self._late, self._beaten = 0, time.monotonic()
+        for slot, done in ready:
+            self._slots.popleft()
+            self._plan.close(slot.number, done.turn, bool(done.failure))
+            self._written += done.turns
+        if ready:
+            self._on_progress(self._progress())
+
+    def _still_mine(self, ready: list[tuple[_Slot, Done]]) -> None:
+        """Count what is about to be written, if this runner still holds the run."""
+        mine = StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch).update(
+            turns=F("turns") + sum(done.turns for _, done in ready),
+            events=F("events") + sum(len(done.events) for _, done in ready),
+            late_results=F("late_results") + self._late,
+            updated_at=timezone.now(),
+            **({"replay": StudyRun.Replay.NOT_VERIFIED, "trace_sha256": ""} if ready else {}),
+        )
+        if not mine:
+            raise RunError(f"another runner has taken over study {self.run.pk}")
+
+    def _write(self, ready: list[tuple[_Slot, Done]]) -> None:
+        TraceEvent.objects.bulk_create(
+            TraceEvent(
+                run_id=self.run.pk,
+                persona=slot.number,
+                turn=event.turn,
+                sequence=event.sequence,
+                kind=event.kind,
+                label=event.label,
+                payload=event.payload,
+                seal=event.seal,
+            )
+            for slot, done in ready
+            for event in done.events
+        )
+        Checkpoint.objects.bulk_create(
+            [
+                Checkpoint(run_id=self.run.pk, persona=slot.number, turn=done.turn, state=done.state)
+                for slot, done in ready
+                if done.events
+            ],
+            update_conflicts=True,
+            unique_fields=["run", "persona"],
+            update_fields=["turn", "state"],
+        )
+        for slot, done in ready:
+            if done.failure:
+                StudyPersona.objects.filter(run=self.run, number=slot.number).update(failed=done.failure)
+
+    def _finish(self) -> None:
+        """Write what has been answered and say how it stands."""
+        self._commit()
+        Status = StudyRun.Status
+        status = Status.STOPPED
+        if not self._stopping.is_set():
+            status = Status.INCOMPLETE if self._plan.failed else Status.COMPLETE
+        sha256 = trace_sha256(self.run) if status != Status.STOPPED else ""
+        StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch).update(
+            status=status, trace_sha256=sha256, updated_at=timezone.now()
+        )
+
+    def _progress(self) -> Progress:
+        seconds = time.monotonic() - self._began
+        total = self.run.personas * self.run.turns_each
+        return Progress(self.run.turns + self._written, total, self._written / seconds, self._plan.failed)
+
+
+def _failed(reason: str) -> Done:
+    return Done((), 0, -1, b"", reason[:500])

@@ -1,0 +1,113 @@
+"""The life of a run around its turns: made, claimed by one runner at a time, taken over when that one is gone."""
+
+import os
+import socket
+from contextlib import suppress
+from datetime import timedelta
+from pathlib import Path
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from agentlab.persona.adapters import ports
+from agentlab.persona.models import StudyPersona, StudyRun
+from agentlab.persona.ports import PortFailed
+from agentlab.persona.study import Study, study_from
+
+SILENCE = timedelta(seconds=60)  # after which a runner on another machine counts as gone
+
+
+class RunError(Exception):
+    """Says in one line why a study cannot run, or goes on no more."""
+
+
+def create(study: Study, *, executor: str, owner_id: int | None = None) -> StudyRun:
+    """A new run of a study, with all its personas; nothing of an earlier run is in it. Raises `RunError`."""
+    embedder, model = _identities(study)
+    with transaction.atomic():
+        run = StudyRun.objects.create(
+            owner_id=owner_id,
+            name=study.name,
+            study_sha256=study.sha256,
+            definition=study.to_bytes(),
+            embedder=embedder,
+            model=model,
+            executor=executor[:200],
+            personas=len(study.personas),
+            turns_each=study.turns,
+            runner=_me(),
+        )
+        people = [StudyPersona(run=run, number=n, key=one.id, name=one.name) for n, one in enumerate(study.personas)]
+        StudyPersona.objects.bulk_create(people, batch_size=500)
+    return run
+
+
+def claim(run_id: int, *, executor: str) -> StudyRun:
+    """The run, for this process to go on with. Failed personas get another chance.
+
+    Raises `RunError` where another runner is alive, the embedder or the model is not the one that the study began with,
+    or there is nothing left to do.
+    """
+    run = StudyRun.objects.filter(pk=run_id).first()
+    if run is None:
+        raise RunError(f"there is no study {run_id}")
+    if run.status == StudyRun.Status.COMPLETE:
+        raise RunError(f"study {run_id} is complete")
+    if run.status == StudyRun.Status.RUNNING and _alive(run):
+        raise RunError(f"study {run_id} is running in process {run.runner.split(':')[1]} of {run.runner.split(':')[0]}")
+    embedder, model = _identities(study_from(bytes(run.definition)))
+    if (embedder, model) != (run.embedder, run.model):
+        began = f"{run.embedder} and {run.model or 'no model'}"
+        raise RunError(f"study {run_id} began with {began}, and would go on with {embedder} and {model or 'no model'}")
+    with transaction.atomic():
+        mine = StudyRun.objects.filter(pk=run_id, epoch=run.epoch).update(
+            epoch=F("epoch") + 1,
+            status=StudyRun.Status.RUNNING,
+            runner=_me(),
+            executor=executor[:200],
+            updated_at=timezone.now(),
+        )
+        if not mine:
+            raise RunError(f"another runner has just taken study {run_id}")
+        StudyPersona.objects.filter(run=run_id).exclude(failed="").update(failed="")
+    run.refresh_from_db()
+    return run
+
+
+def _identities(study: Study) -> tuple[str, str]:
+    """What embedder and model call themselves here and now."""
+    try:
+        made = ports(study.embedder, study.model)
+        return made.embed.id, made.complete.id if made.complete else ""
+    except PortFailed as failure:
+        raise RunError(str(failure)) from None
+
+
+def _me() -> str:
+    """This process, so that another can tell whether it still lives: host, number, and when it began (numbers are used
+    again)."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_began(os.getpid())}"
+
+
+def _alive(run: StudyRun) -> bool:
+    host, _, process = run.runner.rpartition(":")[0].partition(":")
+    if host != socket.gethostname():
+        return timezone.now() - run.updated_at < SILENCE
+    if not process.isdigit() or int(process) == os.getpid():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return _began(int(process)) == run.runner.rpartition(":")[2]
+
+
+def _began(process: int) -> str:
+    """Clock ticks from the machine's start to the process', where the kernel tells; "gone" for a zombie."""
+    with suppress(OSError, IndexError):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return "gone" if fields[0] == "Z" else fields[19]
+    return ""

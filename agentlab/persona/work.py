@@ -1,0 +1,74 @@
+"""What a worker does: a stretch of one persona's turns, from bytes to bytes. It needs no database and no Django.
+
+A job holds everything that its turns depend on, so that any worker may take it, twice if need be, and answer the same.
+"""
+
+import msgspec
+
+from agentlab.persona.adapters import ports as ports_for
+from agentlab.persona.events import Event
+from agentlab.persona.ports import PortFailed, Ports
+from agentlab.persona.rules import Rules
+from agentlab.persona.state import Persona, PersonaState, Presentation, read_state
+from agentlab.persona.turn import arrive, turn
+from agentlab.persona.values import Invalid, canonical
+
+REASON = 400  # characters of a failure's reason
+
+
+class Job(msgspec.Struct, frozen=True, array_like=True):
+    """`state` is empty for a persona that has not arrived yet. `expects` is the identity that the embedder must have."""
+
+    study: str
+    rules: Rules
+    embedder: str
+    expects: str
+    model: str
+    persona: Persona
+    state: bytes
+    shown: tuple[Presentation, ...]
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True):
+    """The events of the turns that went well, the state after them, and why the next one did not ("" where all did)."""
+
+    events: tuple[Event, ...]
+    turns: int
+    turn: int
+    state: bytes
+    failure: str
+
+
+def run_job(data: bytes) -> bytes:
+    """A `Job`'s bytes to a `Done`'s. Whatever a turn raises is an answer: it fails its persona and nothing else."""
+    job = msgspec.msgpack.decode(data, type=Job)
+    events: list[Event] = []
+    turns, state, failure = 0, None, ""
+    try:
+        ports = _ports(job)
+        state = read_state(job.state) if job.state else _arrived(job, ports, events)
+        for shown in job.shown:
+            outcome = turn(job.persona, shown, state, ports, job.rules)
+            events += outcome.events
+            state, turns = outcome.state, turns + 1
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"[:REASON]
+    return canonical(
+        Done(tuple(events), turns, state.counters.turns if state else -1, state.to_bytes() if state else b"", failure)
+    )
+
+
+def _ports(job: Job) -> Ports:
+    ports = ports_for(job.embedder, job.model)
+    if ports.embed.id != job.expects:
+        raise PortFailed(f"this worker embeds with {ports.embed.id}, the study with {job.expects}")
+    return ports
+
+
+def _arrived(job: Job, ports: Ports, events: list[Event]) -> PersonaState:
+    outcome = arrive(job.persona, job.study, ports, job.rules)
+    events += outcome.events
+    return outcome.state
+
+
+__all__ = ["Done", "Invalid", "Job", "run_job"]
