@@ -1,8 +1,8 @@
 """Which tier answers, and what it answers.
 
 The rule: the model is asked where the study has one, the persona's share of the budget is not used up, and the stimulus
-arouses it enough (`model_above`). The budget is shared out before the first turn (see `study`), so the choice depends on
-nothing that other personas do. An answer that cannot be read, or none, is made good by arithmetic and says so.
+arouses it enough (`model_above`). The budget is shared out before the first turn (see `study`), so the choice depends
+on nothing that other personas do. An answer that cannot be read, or none, is made good by arithmetic and says so.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,8 @@
 """The payloads of trace events: the only record of a study, and enough to rebuild every state of it.
 
 An event's place is (persona, turn, sequence). Turn 0 is the persona's arrival; the last event of every turn is a
-`Snapshot`. Payloads are MessagePack arrays whose first element names the kind; fields are only ever added at the end, with
-a default, so that an old trace stays readable.
+`Snapshot`. Payloads are MessagePack arrays whose first element names the kind; fields are only ever added at the end,
+with a default, so that an old trace stays readable.
 """
 
 import hashlib
@@ -94,8 +94,8 @@ _DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
-    """One line of the trace as it is stored: its place within the persona, its kind, what lists count it by (the action of
-    a reaction, whether a probe drifted), its exact bytes, and their seal."""
+    """One line of the trace as it is stored: its place within the persona, its kind, what lists count it by (the
+    action of a reaction, whether a probe drifted), its exact bytes, and their seal."""
 
     turn: int
     sequence: int

@@ -1,9 +1,10 @@
 """Where jobs run: in this process, in a pool of processes, or on Dask. One small interface over `concurrent.futures`.
 
-Workers are spawned, not forked (a fork copies locks that threads hold), and their BLAS keeps to one thread: a worker is a
-core's worth of work. This module imports neither numpy nor the engine, so that a child can be told so first.
+Workers are spawned, not forked (a fork copies locks that threads hold), and their BLAS keeps to one thread: a worker is
+a core's worth of work. This module imports neither numpy nor the engine, so that a child can be told so first.
 """
 
+import importlib
 import multiprocessing
 import os
 import signal
@@ -92,17 +93,17 @@ class Dask:
 
     def __init__(self, address: str = "", count: int = 0) -> None:
         try:
-            from distributed import Client, KilledWorker, LocalCluster
+            distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise ExecutorError("Dask is not installed: pip install -c constraints.txt -e '.[cluster]'") from None
-        self.deaths: tuple[type[BaseException], ...] = (KilledWorker,)
+        self.deaths: tuple[type[BaseException], ...] = (distributed.KilledWorker,)
         self._cluster: Any = None
         if count:
-            self._cluster = LocalCluster(
+            self._cluster = distributed.LocalCluster(
                 n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
             )
         try:
-            self._client = Client(self._cluster or address, timeout="10s", set_as_default=False)
+            self._client: Any = distributed.Client(self._cluster or address, timeout="10s", set_as_default=False)
             self._client.wait_for_workers(1, timeout=30)
         except (OSError, ValueError, TimeoutError):
             self._end_cluster()

@@ -1,7 +1,7 @@
 """How much a memory weighs, in [0, 1]: a rule, or, where a model answered anyway, the rating in the same answer.
 
-Real streams of rated memories show why the rule comes first: one text, several ratings. The rule gives equal events equal
-weight.
+Real streams of rated memories show why the rule comes first: one text, several ratings. The rule gives equal events
+equal weight.
 """
 
 import math

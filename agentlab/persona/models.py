@@ -1,7 +1,7 @@
 """A run of a study as it is stored: who takes part, the trace, and the checkpoints. Only the runner writes the trace.
 
-*Study* is the SHA-256 of the validated file; a *run* of it has a number of its own, which is in no hashed byte. A persona's
-number is its place in the study file, so that the order of a trace is the order of its key.
+*Study* is the SHA-256 of the validated file; a *run* of it has a number of its own, which is in no hashed byte. A
+persona's number is its place in the study file, so that the order of a trace is the order of its key.
 """
 
 from django.conf import settings
@@ -94,7 +94,8 @@ class Checkpoint(models.Model):
 
 
 class TraceEvent(models.Model):
-    """One event of the trace: the only store of what happened. `label` is what lists count by, taken from the payload."""
+    """One event of the trace: the only store of what happened. `label` is what lists count by, taken from the
+    payload."""
 
     run = models.ForeignKey(StudyRun, on_delete=models.CASCADE, related_name="trace", db_index=False)
     persona = models.PositiveIntegerField(help_text="the persona's number")

@@ -15,8 +15,9 @@ class Stretch:
 
 
 class Plan:
-    """Stretch by stretch, and within a stretch persona by persona: no persona runs ahead of the others by more than one
-    stretch, and never has two jobs at once. `committed` is each persona's last turn in the trace, -1 before it arrived."""
+    """Stretch by stretch, and within a stretch persona by persona: no persona runs ahead of the others by more than
+    one stretch, and never has two jobs at once. `committed` is each persona's last turn in the trace, -1 before it
+    arrived."""
 
     def __init__(self, personas: int, turns: int, stretch: int, committed: Mapping[int, int]) -> None:
         self._turns, self._stretch = turns, stretch

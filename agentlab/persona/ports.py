@@ -1,7 +1,7 @@
 """What a turn asks of the world outside: the embedding of a text and, on tier B, a model's answer.
 
-Adapters live in `adapters/`. Their identity goes into the study, so that no state is ever ranked with vectors of another
-embedder. Whatever an adapter speaks to, it answers plain values: an array of floats, a string.
+Adapters live in `adapters/`. Their identity goes into the study, so that no state is ever ranked with vectors of
+another embedder. Whatever an adapter speaks to, it answers plain values: an array of floats, a string.
 """
 
 from dataclasses import dataclass

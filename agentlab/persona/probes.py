@@ -17,7 +17,8 @@ _WORD = re.compile(r"\w+")
 
 
 def interview(persona: Persona, state: PersonaState, question: str, ports: Ports) -> str:
-    """The model's answer to a question, out of profile and beliefs. Raises `PortFailed`, also where there is no model."""
+    """The model's answer to a question, out of profile and beliefs. Raises `PortFailed`, also where there is no
+    model."""
     if ports.complete is None:
         raise PortFailed("this study has no model to interview")
     return clean(ports.complete.complete(interview_prompt(persona, state.beliefs, question)))

@@ -5,12 +5,12 @@ Everything lies in [-1, 1] or [0, 1].
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentlab.persona.events import Recalled
 from agentlab.persona.rules import Action, Rules
-from agentlab.persona.state import Belief, MemoryEvent, Persona, Presentation
+from agentlab.persona.state import Belief, MemoryEvent, MemoryId, Persona, Presentation
 from agentlab.persona.values import clip
 
 TRUST = 0.5  # in a source that the persona does not know
@@ -33,12 +33,12 @@ def appraise(
     beliefs: Sequence[Belief],
     shown: Presentation,
     recalled: Sequence[Recalled],
-    minds: dict[object, MemoryEvent],
+    minds: Mapping[MemoryId, MemoryEvent],
 ) -> Appraisal:
-    """Attention falls with the place in the feed as 1 / log2(1 + position) (Järvelin & Kekäläinen, 2002). The social effect
-    of n others grows ever more slowly (Latané, 1981), here n / (n + 50). Agreement is the product of stances (directional
-    theory, Rabinowitz & Macdonald, 1989), weighted with confidence. Arousal is a noisy-or of relevance, familiarity
-    and social effect (Pearl, 1988), as far as attention reaches."""
+    """Attention falls with the place in the feed as 1 / log2(1 + position) (Järvelin & Kekäläinen, 2002). The social
+    effect of n others grows ever more slowly (Latané, 1981), here n / (n + 50). Agreement is the product of stances
+    (directional theory, Rabinowitz & Macdonald, 1989), weighted with confidence. Arousal is a noisy-or of relevance,
+    familiarity and social effect (Pearl, 1988), as far as attention reaches."""
     attention = 1.0 / math.log2(1 + shown.position)
     social = shown.social_proof / (shown.social_proof + SOCIAL_HALF)
     held = {belief.topic: belief for belief in beliefs}
@@ -58,8 +58,8 @@ def appraise(
 def choose(rules: Rules, felt: Appraisal, chance: float) -> Action:
     """A draw from the multinomial logit of the actions' utilities (McFadden, 1974); `chance` is in [0, 1).
 
-    Utility: arousal, plus how well the action's valence fits the appraisal's (an action of valence 0 fits strong feelings
-    of either kind), minus its effort; 0 for doing nothing.
+    Utility: arousal, plus how well the action's valence fits the appraisal's (an action of valence 0 fits strong
+    feelings of either kind), minus its effort; 0 for doing nothing.
     """
     weights = [math.exp(_utility(action, felt) / rules.temperature) for action in rules.actions]
     left = chance * sum(weights)
@@ -71,9 +71,9 @@ def choose(rules: Rules, felt: Appraisal, chance: float) -> Action:
 
 
 def persuade(beliefs: Sequence[Belief], shown: Presentation, influence: float, rules: Rules) -> tuple[Belief, ...]:
-    """The beliefs after the stimulus. A stance moves towards an argument within `tolerance` of it, by rate · influence ·
-    (1 - confidence) of the gap (bounded confidence: Deffuant et al., 2000); one farther off leaves it where it is. Confidence
-    follows agreement by exponential smoothing (Brown, 1956)."""
+    """The beliefs after the stimulus. A stance moves towards an argument within `tolerance` of it, by rate ·
+    influence · (1 - confidence) of the gap (bounded confidence: Deffuant et al., 2000); one farther off leaves it
+    where it is. Confidence follows agreement by exponential smoothing (Brown, 1956)."""
     return tuple(_moved(belief, shown.stances.get(belief.topic), influence, rules) for belief in beliefs)
 
 

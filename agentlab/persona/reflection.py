@@ -40,7 +40,8 @@ def sources(memories: Sequence[MemoryEvent], rules: Rules) -> list[MemoryEvent]:
 
 
 def summarise(parts: Sequence[MemoryEvent], turn: int, sequence: int, time: float) -> MemoryEvent:
-    """One memory in place of `parts` (at least two): what its weightiest sources said, pointing where all of them point.
+    """One memory in place of `parts` (at least two): what its weightiest sources said, pointing where all of them
+    point.
 
     It is as fresh as the reflection that made it, as in Park et al.; its importance is above that of every source.
     """

@@ -32,8 +32,8 @@ def stored_events(run: StudyRun, number: int, *, turn: int | None = None) -> Ite
         rows = rows.filter(turn__lte=turn)
     fields = ("turn", "sequence", "kind", "label", "payload", "seal")
     for row in rows.order_by("turn", "sequence").values_list(*fields).iterator(chunk_size=CHUNK):
-        *place, payload, seal = row
-        yield Event(*place, bytes(payload), bytes(seal))
+        turn_of, sequence, kind, label, payload, seal = row
+        yield Event(turn_of, sequence, kind, label, bytes(payload), bytes(seal))
 
 
 def verify(run: StudyRun) -> Difference | None:
@@ -60,7 +60,9 @@ def _first_difference(run: StudyRun) -> Difference | None:
     for number, key in StudyPersona.objects.filter(run=run).order_by("number").values_list("number", "key"):
         replay = fold(run.study_sha256, key, stored_events(run, number))
         events += replay.events
-        found = replay.difference or _against_checkpoint(run, number, key, replay.state and replay.state.to_bytes())
+        found = replay.difference or _against_checkpoint(
+            run, number, key, replay.state.to_bytes() if replay.state else None
+        )
         if found:
             return found
     if events != run.events:

@@ -46,8 +46,8 @@ class Ask(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Rules(msgspec.Struct, frozen=True):
     """`cap` memories live at most, `k` of them recalled, recency decaying with `tau` (study time).
 
-    `batch` memories make a summary; `reflect_at` is the gathered importance that calls for one (Park et al. use 150 on a
-    scale of 10; importance here goes to 1). `model_above` is the arousal from which the model is asked. `rate` and
+    `batch` memories make a summary; `reflect_at` is the gathered importance that calls for one (Park et al. use 150 on
+    a scale of 10; importance here goes to 1). `model_above` is the arousal from which the model is asked. `rate` and
     `tolerance` steer belief change, `temperature` the choice of an action (see `reaction`). Probes are put every
     `probe_every` turns (0: never); beyond `drift_above` an answer counts as drift.
     """

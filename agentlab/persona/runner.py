@@ -1,9 +1,9 @@
 """Runs a study: gives turns to workers, and is the only writer of the trace.
 
-One job is a stretch of one persona's turns. Answers come in any order and are written in the order of the jobs, as many as
-are ready in one transaction: events, checkpoints and counts together, or none of them. Killed anywhere, a study goes on
-from its checkpoints; what was in flight is done again and gives the same events. Memory is bounded by the window of jobs
-in flight, whatever the number of turns.
+One job is a stretch of one persona's turns. Answers come in any order and are written in the order of the jobs, as many
+as are ready in one transaction: events, checkpoints and counts together, or none of them. Killed anywhere, a study goes
+on from its checkpoints; what was in flight is done again and gives the same events. Memory is bounded by the window of
+jobs in flight, whatever the number of turns.
 """
 
 import queue
@@ -50,7 +50,8 @@ class Progress:
 
 @dataclass(eq=False)
 class _Slot:
-    """A job in the order of writing. `given` while an answer is awaited; `done` is the first answer, all others late."""
+    """A job in the order of writing. `given` while an answer is awaited; `done` is the first answer, all others
+    late."""
 
     number: int
     data: bytes

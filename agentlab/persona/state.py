@@ -7,6 +7,7 @@ so two runs that start from one checkpoint share nothing that either could chang
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -100,7 +101,7 @@ class PersonaState(msgspec.Struct, frozen=True, array_like=True):
         if topics != sorted(set(topics)):
             raise Invalid("beliefs must be sorted by topic, each topic once")
         ids = [memory.id for memory in self.memories]
-        if any(a >= b for a, b in zip(ids, ids[1:], strict=False)):
+        if any(a >= b for a, b in pairwise(ids)):
             raise Invalid("memories must be in the order of their ids, each id once")
         if len({len(memory.vector) for memory in self.memories}) > 1:
             raise Invalid("memories hold vectors of different lengths")

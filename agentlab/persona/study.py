@@ -1,7 +1,7 @@
 """A study: one file, validated as a whole before anything runs. Its SHA-256 is what ids, draws and hashes call *study*.
 
-`read_study` turns YAML or JSON into a `Study` with every persona and stimulus loaded and every default filled in, so that
-the same content in another spelling is the same study. Each refusal is one line that names the place.
+`read_study` turns YAML or JSON into a `Study` with every persona and stimulus loaded and every default filled in, so
+that the same content in another spelling is the same study. Each refusal is one line that names the place.
 """
 
 from collections import Counter
@@ -36,19 +36,19 @@ class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A mapping of the file: an unknown key is a slip of the pen, and refused."""
 
 
-class BeliefEntry(_Part):
+class BeliefEntry(_Part, frozen=True):
     stance: Signed
     confidence: Share = 0.5
 
 
-class MemoryEntry(_Part):
+class MemoryEntry(_Part, frozen=True):
     text: Text
     importance: Share = 0.5
     time: Annotated[float, Meta(le=0)] = 0.0
     valence: Signed = 0.0
 
 
-class PersonaEntry(_Part):
+class PersonaEntry(_Part, frozen=True):
     id: Id
     name: Name | UnsetType = UNSET
     profile: dict[Name, Scalar | list[str]] = {}
@@ -57,7 +57,7 @@ class PersonaEntry(_Part):
     memories: list[Text | MemoryEntry] = []
 
 
-class PersonaLoad(_Part):
+class PersonaLoad(_Part, frozen=True):
     """Personas of another file (paths are relative to the study file); `fragments` for one TinyTroupe agent."""
 
     load: str
@@ -66,7 +66,7 @@ class PersonaLoad(_Part):
     fragments: list[str] = []
 
 
-class StimulusEntry(_Part):
+class StimulusEntry(_Part, frozen=True):
     text: Text
     id: Id | UnsetType = UNSET
     source: Source = ""
@@ -75,7 +75,7 @@ class StimulusEntry(_Part):
     stances: dict[Name, Signed] = {}
 
 
-class StimulusLoad(_Part):
+class StimulusLoad(_Part, frozen=True):
     """Stimuli of a file; `source`, `position`, `social_proof` and `stances` are then those of each of them."""
 
     load: str
@@ -86,7 +86,7 @@ class StimulusLoad(_Part):
     stances: dict[Name, Signed] = {}
 
 
-class ReadingEntry(_Part):
+class ReadingEntry(_Part, frozen=True):
     """A first belief read out of a profile's field: {text of the field: stance}."""
 
     field: Name
@@ -94,7 +94,7 @@ class ReadingEntry(_Part):
     confidence: Share = 0.5
 
 
-class ScheduleEntry(_Part):
+class ScheduleEntry(_Part, frozen=True):
     """`turns` presentations a persona (each stimulus once, where not given), `step` of study time apart, in the order
     listed or shuffled for each persona."""
 
@@ -103,12 +103,12 @@ class ScheduleEntry(_Part):
     order: Literal["listed", "shuffled"] = "listed"
 
 
-class ReflectionEntry(_Part):
+class ReflectionEntry(_Part, frozen=True):
     batch: Annotated[int, Meta(ge=2)] = 8
     at: Above = 15.0
 
 
-class TierEntry(_Part):
+class TierEntry(_Part, frozen=True):
     """The model of tier B, the arousal from which it is asked, and how often in the whole study at most."""
 
     budget: Count
@@ -116,14 +116,14 @@ class TierEntry(_Part):
     above: Share = 0.6
 
 
-class ProbesEntry(_Part):
+class ProbesEntry(_Part, frozen=True):
     every: Whole
     fields: list[Name] = []
     opinions: list[Name] = []
     drift_above: Share = 0.3
 
 
-class StudyFile(_Part):
+class StudyFile(_Part, frozen=True):
     name: Name
     personas: list[dict[str, Any]] | dict[str, Any]
     stimuli: list[dict[str, Any]] | dict[str, Any]

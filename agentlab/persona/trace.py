@@ -1,7 +1,7 @@
 """From events to state: the only way a state comes about, in a turn and in a replay alike.
 
-A turn writes events and applies them; a replay reads the stored ones and applies them again. It calls no turn and reads no
-checkpoint, so that what it rebuilds is a check on both.
+A turn writes events and applies them; a replay reads the stored ones and applies them again. It calls no turn and reads
+no checkpoint, so that what it rebuilds is a check on both.
 """
 
 from collections.abc import Iterable

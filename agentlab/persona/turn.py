@@ -103,7 +103,8 @@ def _embedded(port: EmbedPort, texts: list[str]) -> list[bytes]:
 
 
 def _remember(draft: Draft, reacted: Reacted, moved: dict[str, float], vector: bytes, rules: Rules) -> None:
-    """What stays of the turn: the encounter, unless it was passed over and changed nothing, and each belief that shifted.
+    """What stays of the turn: the encounter, unless it was passed over and changed nothing, and each belief that
+    shifted.
 
     All of them carry the stimulus' vector: it is what will bring them back to mind.
     """

@@ -25,7 +25,7 @@ def quantise(vector: ArrayLike) -> bytes:
     largest = np.abs(parts).max()
     if largest == 0:
         return bytes(parts.size)
-    return np.rint(parts / largest * LEVELS).astype(np.int8).tobytes()
+    return bytes(np.rint(parts / largest * LEVELS).astype(np.int8).tobytes())
 
 
 def cosines(rows: Sequence[bytes], query: bytes) -> list[float]:

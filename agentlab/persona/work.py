@@ -17,7 +17,8 @@ REASON = 400  # characters of a failure's reason
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
-    """`state` is empty for a persona that has not arrived yet. `expects` is the identity that the embedder must have."""
+    """`state` is empty for a persona that has not arrived yet. `expects` is the identity that the embedder must
+    have."""
 
     study: str
     rules: Rules

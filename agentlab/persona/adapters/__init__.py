@@ -11,8 +11,8 @@ REMOTE = "openai:"
 
 @lru_cache(maxsize=8)
 def ports(embedder: str, model: str) -> Ports:
-    """The adapters for `embedder` (hashing, wordllama, openai:NAME) and `model` ("", rules, openai:NAME), made once in a
-    process. Raises `PortFailed` where one is unknown or cannot be opened."""
+    """The adapters for `embedder` (hashing, wordllama, openai:NAME) and `model` ("", rules, openai:NAME), made once
+    in a process. Raises `PortFailed` where one is unknown or cannot be opened."""
     return Ports(_embedder(embedder), _model(model) if model else None)
 
 

@@ -1,4 +1,5 @@
-"""An embedder with meaning in it: WordLlama's static word vectors (the `embed` extra). Its weights ship with the package."""
+"""An embedder with meaning in it: WordLlama's static word vectors (the `embed` extra). Its weights ship with the
+package."""
 
 from importlib.metadata import version
 

@@ -13,6 +13,7 @@ from agentlab.persona.loaders.reading import entries
 from agentlab.persona.values import Invalid
 
 Entry = tuple[str, dict[str, Any]]
+STIMULUS = ("id", "text")
 
 PERSONAS: dict[str, Callable[[Path], Iterable[Entry]]] = {
     "own": entries,
@@ -34,7 +35,7 @@ def load_personas(format: str, path: Path, limit: int | None = None) -> list[Ent
 
 def load_stimuli(path: Path, limit: int | None = None) -> list[Entry]:
     """`id` and `text` of each entry; other keys belong to whoever made the file."""
-    found = [(place, {k: e[k] for k in ("id", "text") if k in e}) for place, e in entries(path)][:limit]
+    found = [(place, {k: v for k, v in entry.items() if k in STIMULUS}) for place, entry in entries(path)][:limit]
     if not found:
         raise Invalid(f"{path}: no stimuli in it")
     return found
