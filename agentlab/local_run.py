@@ -102,7 +102,7 @@ def start_site(children: Children, listener: socket.socket, log: Path) -> Child:
 def start_play(children: Children, hands: int | None, log: Path) -> Child:
     """The house agents at a table of their own: for ever, or for so many hands."""
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "play", "--agents", str(SEATS)]
-    command += ["--hands", "0" if hands is None else str(hands), "--pace", "watch"]
+    command += ["--hands", "0" if hands is None else str(hands), "--pace", "watch", "--table", "main"]
     return children.start("the table", command, log=log, env=os.environ)
 
 

@@ -132,7 +132,7 @@ HOSTED_AGENT_URL = env.text("HOSTED_AGENT_URL")
 OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 AGENTLAB_MODEL = env.text("AGENTLAB_MODEL", "house")
-MIN_TURN_MS = env.whole("MIN_TURN_MS", 1500)
+MIN_TURN_MS = env.whole("MIN_TURN_MS", 900)
 AGENT_LEDGER_SPOOL = Path(env.text("AGENT_LEDGER_SPOOL", str(STATE_DIR / "ledger.spool")))
 FACTORY_SNAPSHOT_ROOT = Path(env.text("FACTORY_SNAPSHOT_ROOT", str(STATE_DIR / "snapshots")))
 FACTORY_SNAPSHOT_BUDGET_BYTES = env.whole("FACTORY_SNAPSHOT_BUDGET_BYTES", 2 * 1024**3)
@@ -199,7 +199,13 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],  # deny, then allow
     "UNICODE_JSON": False,  # a lone surrogate cannot be sent as UTF-8, escaped it can
 }
-SPECTACULAR_SETTINGS = {"TITLE": "agentlab", "VERSION": "1", "SERVE_INCLUDE_SCHEMA": False}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "agentlab",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": ["capture.api_schema.add_answers"],
+}
 
 LOGGING = {
     "version": 1,

@@ -130,7 +130,7 @@ class HostedAgent:
         self._desk, self._recorder, self._ledger = desk, recorder, ledger
         self._min_turn = min(min_turn_ms / 1000, LONGEST_MIN_TURN)
         self._outbound = TurnOutbound()
-        self._socket: ClientConnection | None = None
+        self.__socket: ClientConnection | None = None
         self._open: _OpenTurn | None = None
         self._playing: asyncio.Task[None] | None = None
         self._stopping = False
@@ -140,10 +140,10 @@ class HostedAgent:
     async def send_to_table(self, frame: ToTable) -> None:
         """The one door out. What has left stands in the turn's outbound list, without its credentials; what could
         not leave does not. Raises ConnectionError where there is no connection."""
-        if self._socket is None:
+        if self.__socket is None:
             raise ConnectionError("not connected")
         try:
-            await self._socket.send(encode(frame))
+            await self.__socket.send(encode(frame))
         except WebSocketException:
             raise ConnectionError("the connection is lost") from None
         self._outbound.add(msgspec.to_builtins(frame))
@@ -166,24 +166,24 @@ class HostedAgent:
     async def stop(self) -> None:
         """Leaves the table: no further hand, and no further connection."""
         self._stopping = True
-        if self._socket is not None:
+        if self.__socket is not None:
             with contextlib.suppress(ConnectionError):
                 await self.send_to_table(Stand())
-            await self._socket.close()
+            await self.__socket.close()
 
     async def _connection(self) -> None:
         """One connection from `enter` to its end, with a memory of its own."""
         token = await self._desk.token()
         # Compression would cost more than it saves on one machine; a proxy in between is not wanted.
-        async with connect(self.url, logger=quiet, compression=None, proxy=None, open_timeout=5) as self._socket:
+        async with connect(self.url, logger=quiet, compression=None, proxy=None, open_timeout=5) as self.__socket:
             self.memory = Memory()
             try:
                 for frame in (Enter(agent_token=token), Sit(), PostBlind()):
                     await self.send_to_table(frame)
-                async for message in self._socket:
+                async for message in self.__socket:
                     self._hear(message)
             finally:
-                self._socket = None
+                self.__socket = None
                 await self._end_turn()
 
     # Frames in ----------------------------------------------------------------------------------------------

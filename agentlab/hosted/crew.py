@@ -36,8 +36,12 @@ class CrewReport(msgspec.Struct, kw_only=True):
     ledger_complete: bool = True
 
     def add(self, other: "CrewReport") -> None:
-        for name in ("turns", "fallbacks", "captured", "dropped", "failed", "clamped"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.turns += other.turns
+        self.fallbacks += other.fallbacks
+        self.captured += other.captured
+        self.dropped += other.dropped
+        self.failed += other.failed
+        self.clamped += other.clamped
         self.envelopes |= other.envelopes
         self.ledger_complete &= other.ledger_complete
 

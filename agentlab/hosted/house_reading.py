@@ -94,7 +94,7 @@ def read_spot(turn: str) -> Spot:
         legal=frozenset(_one(r"^Legal actions: (.+)\.$", turn)[1].split(", ")),
         least=int(limits[1]) if limits else 0,
         most=int(limits[2]) if limits else 0,
-        raisers=tuple(re.findall(r"(\S+) raises to", heard)),
+        raisers=tuple(re.findall(r"([^\s,]+) raises to", heard)),
         is_unheard=heard.startswith("No action") and pot > 2 * big_blind + big_blind // 2,
     )
 

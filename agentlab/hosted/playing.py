@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agentlab.hosted.agent_process import AgentOrder, AgentProcess
 from agentlab.hosted.crew import Crew, CrewReport, end
-from agentlab.hosted.table import TableConfig
+from agentlab.hosted.table_config import TableConfig
 from agentlab.hosted.table_process import Order, TableProcess
 from agentlab.hosted.tokens import TokenIssuer
 
@@ -62,17 +62,19 @@ async def play(plan: Plan, *, on_hands: Callable[[int, int], None] | None = None
         if on_hands:
             on_hands(result.hands, crew.tally.turns if crew else 0)
 
+    games = [
+        asyncio.create_task(_play_table(plan, table_id, key, crew, result, lambda n, t=table_id: count(t, n)))
+        for table_id in plan.tables
+    ]
     try:
-        games = [
-            asyncio.create_task(_play_table(plan, table_id, key, crew, result, lambda n, t=table_id: count(t, n)))
-            for table_id in plan.tables
-        ]
-        playing = asyncio.gather(*games)
-        await asyncio.wait({playing, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
-        await end(games)
-        if playing.done() and not playing.cancelled():
-            playing.result()
+        left = set(games)
+        while left and not asked_to_end.done():
+            done, _ = await asyncio.wait({*left, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
+            for game in done & left:
+                game.result()
+            left -= done
     finally:
+        await end(games)
         if crew:
             result.crew.add(await crew.close())
     return result

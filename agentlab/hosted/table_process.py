@@ -12,7 +12,6 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
@@ -191,7 +190,7 @@ def main() -> None:
     except (OSError, DealsError) as error:
         _tell(failed=str(error) if isinstance(error, DealsError) else f"the table cannot serve: {error.strerror}")
         sys.exit(1)
-    _tell(report=asdict(report))
+    _tell(report=msgspec.to_builtins(report))  # asdict() would count a Counter's pairs
 
 
 if __name__ == "__main__":

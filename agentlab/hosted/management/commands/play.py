@@ -25,7 +25,7 @@ from agentlab.hosted.playing import Plan, Result, play
 from agentlab.hosted.table_process import TableFailed
 from agentlab.private_redis import PrivateRedis, PrivateRedisError
 
-WATCH_PAUSE_MS = 1500
+WATCH_PAUSE_MS = 2500
 
 
 class Command(BaseCommand):

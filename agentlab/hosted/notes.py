@@ -1,0 +1,56 @@
+"""What somebody who knows poker can say beside a recorded turn (registered with capture when Django starts).
+
+Certain or silent: a turn of another kind of agent, or of an older shape, gets no note.
+"""
+
+from agentlab.hosted.context import RENDERER, Frame, build_turn_context
+from capture.knowledge import read_knowledge
+from capture.turns import Turn
+
+
+def memory_gap(turn: Turn) -> str | None:
+    """Its log lacks actions that the table had counted: it came, or came back, in the middle of the hand."""
+    knowledge = _knowledge(turn)
+    if knowledge is None:
+        return None
+    state, log = knowledge["state"], knowledge["action_log"]
+    heard = {action["actionIndex"] for action in log if action["handNumber"] == state["handNumber"]}
+    due = state["actionIndex"]
+    missing = due - len(heard & set(range(due)))
+    if not missing:
+        return None
+    if heard:
+        return (
+            f"It had heard {due - missing} of the {due} actions before this turn: it seems to have reconnected in the "
+            "middle of the hand."
+        )
+    return (
+        f"{_pot(state)} and its log of this hand is empty, though {due} action{'s' * (due > 1)} came before this turn: "
+        "it seems to have reconnected in the middle of the hand. It could see the pot, not who built it."
+    )
+
+
+def renders_otherwise(turn: Turn) -> str | None:
+    """The same renderer, given the recorded memory, does not give the recorded prompt: a fault between the two."""
+    knowledge = _knowledge(turn)
+    if knowledge is None or turn.renderer != RENDERER:
+        return None
+    if build_turn_context(**knowledge).value == turn.prompt.remainder:
+        return None
+    return "The recorded memory, rendered again, does not give the recorded prompt: it was told something else."
+
+
+def _knowledge(turn: Turn) -> Frame | None:
+    """The recorded arguments of our `build_turn_context`; None where it was not ours that rendered the turn."""
+    if turn.knowledge is None or not (turn.renderer or "").startswith(RENDERER.partition(" ")[0] + " "):
+        return None
+    return read_knowledge(turn.knowledge)
+
+
+def _pot(state: Frame) -> str:
+    """“640 chips are in the pot, 490 of them more than blinds and antes”, as far as that is so."""
+    dealt = sum(seat["status"] != "out" for seat in state["seats"])
+    forced = state["smallBlind"] + state["bigBlind"] + state["ante"] * dealt
+    beyond = state["pot"] - forced
+    more = f", {beyond} of them beyond blinds and antes," if beyond > 0 else ""
+    return f"{state['pot']} chips are in the pot{more}"
