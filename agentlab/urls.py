@@ -12,6 +12,8 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("", include("agentlab.common.urls")),
     path("", include("capture.urls")),
+    path("", include("capture.api_urls")),
+    path("", include("agentlab.agents.urls")),
 ]
 
 handler400 = "agentlab.common.views.bad_request"

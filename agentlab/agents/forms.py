@@ -12,13 +12,13 @@ SKILL_TEXT_LIMIT = 8000
 BLANK_SKILLS = 2  # offered beyond those that are there
 
 
-class AgentForm(forms.ModelForm[Agent]):
+class AgentForm(forms.ModelForm):  # type: ignore[type-arg]  # not subscriptable at run time
     class Meta:
         model = Agent
         fields = ["name"]
 
 
-class WhisperForm(forms.ModelForm[Whisper]):
+class WhisperForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Whisper
         fields = ["text"]
