@@ -32,6 +32,8 @@ class Plan:
     turn_ms: int = 30_000
     apart: bool = False
     """Each agent in a process of its own, started again where it dies."""
+    deal: str = ""
+    """A PHH file or a folder of them, dealt in place of our own deck."""
     journals: dict[str, str] = field(default_factory=dict)
     """By table id, a file for every frame that the table received."""
 
@@ -42,6 +44,8 @@ class Result:
 
     hands: int = 0
     crew: CrewReport = field(default_factory=CrewReport)
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Hands of files that could not be dealt, with the reason."""
     ended_by: signal.Signals | None = None
 
 
@@ -97,12 +101,14 @@ async def _play_table(
         pause_ms=plan.pause_ms,
         seed=plan.seed,
     )
-    order = Order(table=config, hands=plan.tables[table_id], journal=plan.journals.get(table_id))
+    order = Order(
+        table=config, hands=plan.tables[table_id], deal=plan.deal or None, journal=plan.journals.get(table_id)
+    )
     async with TableProcess(order, on_hand=on_hand) as table:
         if crew:
             seated = [asyncio.create_task(crew.agent(agent, table_id, table.url).run()) for agent in plan.agents]
             try:
-                await table.finished()
+                result.skipped |= (await table.finished()).skipped
             finally:
                 await end(seated)
         else:
@@ -124,7 +130,7 @@ async def _play_apart(plan: Plan, table: TableProcess, key: Ed25519PrivateKey, r
     processes = [AgentProcess(order) for order in orders]
     running = [asyncio.create_task(process.run()) for process in processes]
     try:
-        await table.finished()
+        result.skipped |= (await table.finished()).skipped
     finally:
         await asyncio.gather(*(process.stop(task) for process, task in zip(processes, running, strict=True)))
         for process in processes:

@@ -25,6 +25,7 @@ from agentlab.hosted.playing import Plan, Result, play
 from agentlab.hosted.table_process import TableFailed
 from agentlab.private_redis import PrivateRedis, PrivateRedisError
 
+HANDS, HOUSE_SEATS = 20, 6
 WATCH_PAUSE_MS = 2500
 
 
@@ -33,14 +34,19 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they ask Redis, which may not be there yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--hands", type=_whole(0), default=20, help="how many, over all tables; 0: until Ctrl-C")
-        parser.add_argument("--agents", type=_whole(LEAST_SEATS, MOST_SEATS), default=6, help="how many, 2 to 9")
         parser.add_argument(
-            "--agent", action="append", metavar="ID", help="seat this one (repeat), not the house"
+            "--hands",
+            type=_whole(0),
+            help="how many, over all tables (20, or all of --deal once); 0: no end",
         )
+        parser.add_argument(
+            "--agents", type=_whole(LEAST_SEATS, MOST_SEATS), help="how many, 2 to 9 (6, or 9 for --deal)"
+        )
+        parser.add_argument("--agent", action="append", metavar="ID", help="seat this one (repeat), not the house")
         parser.add_argument("--tables", type=_whole(1, 50), default=1, help="how many, all with the same agents")
         parser.add_argument("--table", metavar="ID", help="play on at this table instead of a new one")
         parser.add_argument("--seed", help="the same cards for the same seed; without one nobody can foretell them")
+        parser.add_argument("--deal", metavar="PATH", help="deal the hands of a PHH file, or of a folder of them")
         parser.add_argument("--model", help="house, openai:NAME or answers:FILE in place of the versions' own")
         parser.add_argument(
             "--pace",
@@ -52,10 +58,10 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         model = _model(options["model"])
-        if options["table"] and options["tables"] > 1:
-            raise CommandError("--table names one table; --tables is for new ones")
+        if (options["table"] or options["deal"]) and options["tables"] > 1:
+            raise CommandError("--table and --deal are for one table")
         local_site.prepare()
-        agents = options["agent"] or _house(options["agents"])
+        agents = options["agent"] or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
         if len(set(agents)) < LEAST_SEATS:
             raise CommandError("a table needs two agents")
         try:
@@ -76,12 +82,13 @@ class Command(BaseCommand):
         watch = options["pace"] == "watch"
         plan = Plan(
             agents=agents,
-            tables=_shares(options["hands"], tables),
+            tables=_shares(_hands(options["hands"], options["deal"]), tables),
             seed=options["seed"],
             model=model,
             min_turn_ms=settings.MIN_TURN_MS if watch else 0,
             pause_ms=WATCH_PAUSE_MS if watch else 0,
             apart=watch,
+            deal=options["deal"] or "",
         )
         progress = self._progress if sys.stderr.isatty() else None
         result = asyncio.run(play(plan, on_hands=progress))
@@ -109,6 +116,8 @@ class Command(BaseCommand):
             "envelopes": len(crew.envelopes),
             "clamped": crew.clamped,
         }
+        for source, reason in result.skipped.items():
+            self.stderr.write(f"not dealt: {source}: {reason}")
         if as_json:
             self.stdout.write(json.dumps({**counts, "tables": tables}))
         else:
@@ -133,6 +142,11 @@ def _house(count: int) -> list[str]:
     published = set(AgentVersion.objects.values_list("agent_id", flat=True))
     demo.ensure_house([one for one in residents if one.slug not in published], base_prompt=BASE_PROMPT)
     return [one.slug for one in residents]
+
+
+def _hands(asked: int | None, deal: str | None) -> int:
+    """0 is without end, and for files: each of their hands once."""
+    return asked if asked is not None else 0 if deal else HANDS
 
 
 def _shares(hands: int, tables: list[str]) -> dict[str, int | None]:
