@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from capture.reading import check_hand
 
-PARTS = ("recorded", "seats", "history", "prompt", "response", "reasoning")
+PARTS = ("recorded", "history", "prompt", "response", "reasoning")
 RAW_PARTS = ("knowledge", "prompt", "response", "reasoning", "decision")
 
 

@@ -1,17 +1,15 @@
-"""What changed between the response and the table. A wrong callout is worse than none: both sides must be known."""
+"""What became of a response on its way to the table, as a callout beside the turn; `choice.remark` decides."""
 
+import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 
-from agentlab.common.numbers import amount
 from agentlab.common.text import visible
+from capture.choice import Move, reached_table, remark
 from capture.turns import Turn
-
-Number = int | float | Decimal
 
 
 @dataclass(frozen=True)
@@ -24,68 +22,22 @@ class Callout:
 
 
 def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
-    """What a reader must be told about this turn's action. `limits` are the raise-to totals it knew of.
-
-    The clamp: the amount asked for and the one that reached the table are both known and differ. A rename, an all-in
-    given as a number and a changed verb are quiet notes. Amounts are compared as numbers.
-    """
-    asked, sent = _number(turn.asked_amount), _number(turn.amount)
-    differ = asked is not None and sent is not None and asked != sent
-    if turn.change == "all_in":
-        return [_all_in(asked, sent)] if differ else []
-    if differ and turn.change != "rename":
-        return [_clamp(turn, limits)]
-    if _verb(turn.asked_action) == _verb(turn.action) or turn.choice_source is None:
+    """At most one callout. `limits` are the raise-to totals the agent knew of. What reached the table is read from the
+    messages that did; from the record's action where the messages were not recorded."""
+    sent = Move(turn.action, turn.amount) if turn.decision is None else reached_table(turn.decision)
+    found = remark(Move(turn.asked_action, turn.asked_amount), sent, turn.change, limits)
+    if found is None:
         return []
-    return [_verbs(turn)] if turn.asked_action and turn.action else []
+    label = "Action changed" if found.kind == "changed" else "How it was sent"
+    return [Callout(found.kind, label, _with_strong_amounts(found.text))]
 
 
-def _number(value: Any) -> Number | None:
-    """The value as a number; None where it is none, NaN included."""
-    if isinstance(value, str):
-        try:
-            value = Decimal(value.strip())
-        except InvalidOperation:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal) or value != value:
-        return None
-    return value
+def note(sentence: str) -> Callout:
+    return Callout("note", "Note", visible(sentence))
 
 
-def _verb(action: str | None) -> str:
-    return (action or "").strip().casefold().replace("-", "_").replace(" ", "_")
-
-
-def _clamp(turn: Turn, limits: tuple[Any, Any] | None) -> Callout:
-    same = _verb(turn.asked_action) == _verb(turn.action) or not turn.asked_action
-    words = ("", "") if same else (f"{turn.asked_action} ", f"{turn.action} ")
-    could = format_html(" It could raise to {}–{}.", *map(amount, limits)) if limits else ""
-    return Callout(
-        "changed",
-        "Action changed",
-        format_html(
-            "It asked for {}<strong>{}</strong>, and {}<strong>{}</strong> reached the table.{}",
-            visible(words[0]),
-            visible(amount(turn.asked_amount)),
-            visible(words[1]),
-            amount(turn.amount),
-            could,
-        ),
-    )
-
-
-def _all_in(asked: Number | None, sent: Number | None) -> Callout:
-    return Callout(
-        "note",
-        "All-in",
-        format_html(
-            "It asked for {}, all it had: an all-in, which the table counts as {}.", amount(asked), amount(sent)
-        ),
-    )
-
-
-def _verbs(turn: Turn) -> Callout:
-    asked, sent = visible(str(turn.asked_action)), visible(str(turn.action))
-    if turn.change == "rename":
-        return Callout("note", "Renamed", format_html("It said “{}”; the table's word for it is “{}”.", asked, sent))
-    return Callout("note", "Action replaced", format_html("It asked to {}, and {} was sent.", asked, sent))
+def _with_strong_amounts(text: str) -> SafeString:
+    """The amounts are what the eye looks for; those in brackets are an aside."""
+    told, bracket, aside = text.partition(" (")
+    strong = re.sub(r"(?<![\w&#;])\d[\d,.]*(?<=\d)", r"<strong>\g<0></strong>", visible(told))
+    return format_html("{}{}", mark_safe(strong), visible(bracket + aside))  # noqa: S308 - visible() has escaped it

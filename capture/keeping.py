@@ -4,10 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentlab.common.access import User
-from capture.buffer import BufferUnavailable
-from capture.pinning import Outcome, PinResult, pin
-
-UNAVAILABLE = "The capture Redis does not answer, so nothing was kept. Try again in a moment."
+from capture.pinning import Outcome, PinResult
+from capture.sources import HandSource, SourceError
 
 
 @dataclass(frozen=True)
@@ -19,18 +17,24 @@ class Kept:
 
 
 def keep_hand(
-    table_id: str, hand_number: int, agent_ids: Sequence[str], names: Mapping[str, str], actor: User
-) -> tuple[list[Kept], bool]:
-    """Pins the hand for each of these agents. False beside the sentences: the buffer stopped answering on the way,
-    and what is said before that sentence holds."""
+    source: HandSource,
+    table_id: str,
+    hand_number: int,
+    agent_ids: Sequence[str],
+    *,
+    names: Mapping[str, str],
+    actor: User,
+) -> tuple[list[Kept], int]:
+    """Pins the hand for each of these agents. The status beside the sentences is not 200 where a store stopped
+    answering on the way; what is said before that sentence holds."""
     said: list[Kept] = []
     for agent_id in agent_ids:
         try:
-            result = pin(table_id, hand_number, agent_id=agent_id, actor=actor)
-        except BufferUnavailable:
-            return [*said, Kept(UNAVAILABLE, False)], False
+            result = source.pin(table_id, hand_number, agent_id=agent_id, actor=actor)
+        except SourceError as error:
+            return [*said, Kept(str(error), False)], error.status
         said.append(outcome(names.get(agent_id, agent_id), result))
-    return said, True
+    return said, 200
 
 
 def outcome(name: str, result: PinResult) -> Kept:

@@ -5,9 +5,9 @@ listed by its name, so that an argument added tomorrow shows without a change he
 shape of a recorded value.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from agentlab.common.cards import read_cards
 from agentlab.common.numbers import amount
@@ -44,7 +44,6 @@ class Knowing:
     facts: list[tuple[str, str]] = field(default_factory=list)
     limits: tuple[Any, Any] | None = None  # least and most raise-to total
     streets: list[StreetLine] | None = None
-    seats: list[dict[str, Any]] | None = None
     past_hands: int | None = None
     notes: list[str] | None = None
     whispers: list[Said] | None = None
@@ -85,7 +84,6 @@ def _state(value: Any, names: Names) -> dict[str, Any] | None:
     facts = [("Pot", amount(value["pot"]))] if value.get("pot") is not None else []
     facts += [("To call", amount(value["toCall"]))] if value.get("toCall") is not None else []
     facts += [("Blinds", "/".join(stakes))] if stakes else []
-    seats = value.get("seats")
     mine = _seat_of(value)
     if mine is not None and mine.get("stack") is not None:
         facts.append(("Stack", amount(mine["stack"])))
@@ -93,15 +91,15 @@ def _state(value: Any, names: Names) -> dict[str, Any] | None:
         "board": _cards(value.get("board")),
         "hole_cards": _cards(value.get("holeCards")),
         "facts": facts,
-        "seats": [_named(seat, names) for seat in seats] if _is_frames(seats) else None,
     }
 
 
 def _seat_of(state: Frame) -> Frame | None:
     seats = state.get("seats")
-    if not _is_frames(seats) or state.get("yourSeat") is None:
+    mine = state.get("yourSeat")
+    if mine is None or not _is_frames(seats):
         return None
-    return next((seat for seat in seats or [] if seat.get("seat") == state["yourSeat"]), None)
+    return next((seat for seat in seats if seat.get("seat") == mine), None)
 
 
 def _turn(value: Any, names: Names) -> dict[str, Any] | None:
@@ -115,7 +113,7 @@ def _turn(value: Any, names: Names) -> dict[str, Any] | None:
         facts.append(("May raise to", f"{amount(limits['min'])}–{amount(limits['max'])}"))
     legal = value.get("legalActions")
     if _is_texts(legal):
-        facts.append(("Legal", ", ".join(legal or [])))
+        facts.append(("Legal", ", ".join(legal)))
     return {"facts": facts, "limits": between}
 
 
@@ -169,14 +167,9 @@ def _cards(value: Any) -> list[str] | None:
     return list(value) if _is_texts(value) and read_cards(value) is not None else None
 
 
-def _named(seat: Frame, names: Names) -> dict[str, Any]:
-    agent = seat.get("agentId")
-    return dict(seat) | ({"agentId": names[agent]} if isinstance(agent, str) and agent in names else {})
-
-
-def _is_frames(value: Any) -> bool:
+def _is_frames(value: Any) -> TypeGuard[Sequence[Frame]]:
     return isinstance(value, list | tuple) and all(isinstance(item, Mapping) for item in value)
 
 
-def _is_texts(value: Any) -> bool:
+def _is_texts(value: Any) -> TypeGuard[Sequence[str]]:
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)

@@ -33,7 +33,7 @@ class RecentList:
 
 
 def present_recent(
-    recent: RecentHands, links: TurnLinks, names: Mapping[str, str], *, before: str, open_hand: tuple[str, int | None]
+    recent: RecentHands, links: TurnLinks, names: Mapping[str, str], *, before: str, open_hand: tuple[str, int] | None
 ) -> RecentList:
     rows = [_row(hand, links, names, (hand.table_id, hand.hand_number) == open_hand) for hand in recent.hands]
     older = f"{links.base}?{urlencode({'before': recent.next_before})}" if recent.next_before else ""

@@ -41,8 +41,8 @@ def lately(now: datetime) -> Losses:
     rows = (
         InferenceCharge.objects.filter(played_at__gt=now - WINDOW, is_fallback=False)
         .values_list("capture_outcome", "capture_reason")
-        .annotate(Count("id"), Min("played_at"), Max("played_at"))
-        .order_by("-id__count")
+        .annotate(turns=Count("id"), first=Min("played_at"), last=Max("played_at"))
+        .order_by("-turns")
     )
     counts = dict.fromkeys(CaptureOutcome.values, 0)
     reasons = []

@@ -1,35 +1,19 @@
 """A hand as its page shows it: frozen dataclasses made from what `reading.py` gives. Pure; templates place them."""
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from agentlab.common.text import TextBlock, contains, plain, size, visible
+from agentlab.common.text import TextBlock, contains
 from capture import wording
-from capture.changes import Callout, changes
-from capture.frozen import json_form
-from capture.knowing import Knowing, action_words, arrange
-from capture.knowledge import read_knowledge
-from capture.links import TurnLinks
+from capture.changes import Callout, changes, note
+from capture.knowing import action_words
+from capture.parts import KnewPart, PromptPart, SentPart, Setting, TurnParts
 from capture.reading import Hand, TurnView
 from capture.turns import Turn
 
 STRIPES = 9  # colours in the stylesheet; a table has nine seats at most
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a page knows beside the hand: where its parts are, what people call the agents, the time, the search."""
-
-    links: TurnLinks
-    now: datetime
-    ttl: timedelta
-    names: Mapping[str, str] = field(default_factory=dict)
-    find: str = ""
-    notes: Callable[[TurnView], Sequence[str]] = lambda view: ()
 
 
 @dataclass(frozen=True)
@@ -49,54 +33,6 @@ class AgentMark:
 
 
 @dataclass(frozen=True)
-class KnewPart:
-    """What it knew: the reading, and where the exact record is. `arranged` is None where the bytes cannot be read."""
-
-    anchor: str
-    arranged: Knowing | None
-    bytes: int
-    raw_url: str
-    recorded_url: str
-    seats_url: str
-    history_url: str
-    subject: str
-    found: bool = False
-    recorded: Any = None  # filled where a search opens it
-
-    @property
-    def about(self) -> str:
-        return plain(f"what it knew, {self.subject}")
-
-    @property
-    def size(self) -> str:
-        return size(self.bytes)
-
-
-@dataclass(frozen=True)
-class PromptPart:
-    """The exact prompt: one block to open, in it the envelope (closed) and what belongs to this turn alone."""
-
-    block: TextBlock
-    envelope: TextBlock
-    remainder: TextBlock
-
-
-@dataclass(frozen=True)
-class SentPart:
-    """`messages` is what left, one text each; empty: captured, and nothing was sent."""
-
-    anchor: str
-    messages: list[str]
-    raw_url: str
-    subject: str
-    find: str = ""
-
-    @property
-    def about(self) -> str:
-        return plain(f"what it sent, {self.subject}")
-
-
-@dataclass(frozen=True)
 class TurnPanel:
     """One turn of the stream. A part that is None was not recorded; `dim` says so in one line, `absence` why the
     whole turn is not here."""
@@ -108,9 +44,9 @@ class TurnPanel:
     did: str
     version: str
     version_url: str
-    callouts: list[Callout]
-    absence: str
-    dim: str
+    callouts: list[Callout] = field(default_factory=list)
+    absence: str = ""
+    dim: str = ""
     knew: KnewPart | None = None
     prompt: PromptPart | None = None
     response: TextBlock | None = None
@@ -217,23 +153,55 @@ def agent_marks(hand: Hand, names: Mapping[str, str]) -> dict[str, AgentMark]:
 
 def present_turn(hand: Hand, view: TurnView, setting: Setting) -> TurnPanel:
     """One turn of the hand, for the page of a part. Raises ValueError where the view is none of the hand's."""
-    panels = _panels(hand, agent_marks(hand, setting.names), setting)
-    return panels[hand.turns.index(view)]
+    return _panels(hand, agent_marks(hand, setting.names), setting)[hand.turns.index(view)]
 
 
 def _panels(hand: Hand, agents: Mapping[str, AgentMark], setting: Setting) -> list[TurnPanel]:
+    all_gone = all(view.turn is None for view in hand.turns)
     panels = []
     anchors: set[str] = set()
-    envelopes: dict[tuple[str, str], int] = {}  # where each agent's envelope was first seen in this hand
+    envelopes: dict[tuple[str, str], int] = {}  # where each agent's envelope was last seen in this hand
     for view in hand.turns:
-        anchor = _anchor(view, anchors)
-        same_as = None
-        if view.turn is not None:
-            key = (view.agent_id, view.turn.prompt.envelope_hash)
-            same_as = envelopes.get(key)
-            envelopes[key] = view.action_index
-        panels.append(_panel(hand, view, agents[view.agent_id], anchor, same_as, setting))
+        panel = _bare(view, agents[view.agent_id], _anchor(view, anchors), setting)
+        if view.turn is None:
+            panels.append(replace(panel, absence=_absence(hand, view, setting, all_gone)))
+            continue
+        key = (view.agent_id, view.turn.prompt.envelope_hash)
+        panels.append(_filled(panel, view.turn, envelopes.get(key), setting))
+        envelopes[key] = view.action_index
     return panels
+
+
+def _bare(view: TurnView, agent: AgentMark, anchor: str, setting: Setting) -> TurnPanel:
+    """What the ledger alone can say of a turn."""
+    version = view.agent_version_id
+    return TurnPanel(
+        view=view,
+        anchor=anchor,
+        name=agent.name,
+        stripe=agent.stripe,
+        did=action_words(view.action, view.amount) if view.action else "no action known",
+        version=version.removeprefix(f"{view.agent_id}-") if version else "version unknown",
+        version_url=setting.links.version(view.agent_id, version) if version else "",
+    )
+
+
+def _filled(panel: TurnPanel, turn: Turn, same_as: int | None, setting: Setting) -> TurnPanel:
+    """The panel with the recorded things in it. `same_as`: the turn that began with the same envelope."""
+    subject = f"turn {panel.view.action_index} of {panel.name}"
+    parts = TurnParts(turn.key, panel.anchor, subject, setting)
+    knew = parts.knew(turn)
+    limits = knew.arranged.limits if knew and knew.arranged else None
+    return replace(
+        panel,
+        callouts=[*changes(turn, limits), *map(note, setting.notes(panel.view))],
+        dim=_dim(turn),
+        knew=knew,
+        prompt=parts.prompt(turn, same_as),
+        response=parts.text("said", "Response", "response", turn.response, is_open=True),
+        reasoning=parts.text("reasoned", "Reasoning", "reasoning", turn.reasoning) if turn.reasoning else None,
+        sent=parts.sent(turn),
+    )
 
 
 def _anchor(view: TurnView, taken: set[str]) -> str:
@@ -248,44 +216,11 @@ def _anchor(view: TurnView, taken: set[str]) -> str:
     return anchor
 
 
-def _panel(
-    hand: Hand, view: TurnView, agent: AgentMark, anchor: str, same_as: int | None, setting: Setting
-) -> TurnPanel:
-    parts = _Parts(hand, view, anchor, f"turn {view.action_index} of {agent.name}", setting)
-    panel = TurnPanel(
-        view=view,
-        anchor=anchor,
-        name=agent.name,
-        stripe=agent.stripe,
-        did=action_words(view.action, view.amount) if view.action else "no action known",
-        version=_version(view),
-        version_url=setting.links.version(view.agent_id, view.agent_version_id) if view.agent_version_id else "",
-        callouts=[],
-        absence="",
-        dim="",
-    )
-    turn = view.turn
-    if turn is None:
-        why = wording.absence(view, now=setting.now, ttl=setting.ttl, buffer_answered=hand.buffer_answered)
-        return replace(panel, absence=why)
-    knew = parts.knew(turn)
-    limits = knew.arranged.limits if knew and knew.arranged else None
-    return replace(
-        panel,
-        callouts=[*changes(turn, limits), *(Callout("note", "Note", visible(note)) for note in setting.notes(view))],
-        dim=_dim(turn),
-        knew=knew,
-        prompt=parts.prompt(turn, same_as),
-        response=parts.text("said", "Response", "response", turn.response, is_open=True),
-        reasoning=parts.text("reasoned", "Reasoning", "reasoning", turn.reasoning) if turn.reasoning else None,
-        sent=parts.sent(turn),
-    )
-
-
-def _version(view: TurnView) -> str:
-    if view.agent_version_id is None:
-        return "version unknown"
-    return view.agent_version_id.removeprefix(f"{view.agent_id}-")
+def _absence(hand: Hand, view: TurnView, setting: Setting, all_gone: bool) -> str:
+    """Nothing more where the whole hand is gone: that is said once, above its turns."""
+    if all_gone:
+        return wording.absence_of_its_own(view)
+    return wording.absence(view, now=setting.now, ttl=setting.ttl, buffer_answered=hand.buffer_answered)
 
 
 def _dim(turn: Turn) -> str:
@@ -296,103 +231,3 @@ def _dim(turn: Turn) -> str:
         return ""
     words = " and ".join(names)
     return f"{words[0].upper()}{words[1:]} {'was' if len(names) == 1 else 'were'} not recorded for this turn."
-
-
-class _Parts:
-    """Makes the parts of one turn: each with its anchor, its own page and its exact bytes."""
-
-    def __init__(self, hand: Hand, view: TurnView, anchor: str, subject: str, setting: Setting) -> None:
-        self._key = (hand.table_id, hand.hand_number, view.agent_id, view.action_index)
-        self._anchor, self._subject, self._setting = anchor, subject, setting
-
-    def _part(self, name: str) -> str:
-        return self._setting.links.part(*self._key, name)
-
-    def _raw(self, name: str) -> str:
-        return self._setting.links.raw(*self._key, name)
-
-    def text(self, anchor: str, label: str, name: str, text: str, *, is_open: bool = False) -> TextBlock:
-        return TextBlock(
-            f"{self._anchor}-{anchor}",
-            label,
-            text,
-            raw_url=self._raw(name),
-            part_url=self._part(name),
-            subject=self._subject,
-            find=self._setting.find,
-            open=is_open,
-        )
-
-    def prompt(self, turn: Turn, same_as: int | None) -> PromptPart:
-        prompt, find = turn.prompt, self._setting.find
-        envelope = TextBlock(
-            f"{self._anchor}-envelope",
-            "The part that repeats",
-            prompt.envelope,
-            note="" if same_as is None else f"unchanged since turn {same_as}",
-            subject=self._subject,
-            find=find,
-            level=4,
-        )
-        remainder = TextBlock(
-            f"{self._anchor}-remainder", "This turn's part", prompt.remainder, subject=self._subject, find=find
-        )
-        note = "what it was told, exactly"
-        if same_as is not None:
-            note += f"; {size(envelope.bytes)} of it as on turn {same_as}"
-        block = TextBlock(
-            f"{self._anchor}-prompt",
-            "Prompt",
-            prompt.text,
-            raw_url=self._raw("prompt"),
-            part_url=self._part("prompt"),
-            note=note,
-            subject=self._subject,
-            find=find,
-            lazy=True,
-        )
-        return PromptPart(block, envelope, remainder)
-
-    def knew(self, turn: Turn) -> KnewPart | None:
-        if turn.knowledge is None:
-            return None
-        arguments = arguments_of(turn.knowledge)
-        find = self._setting.find
-        found = bool(find) and arguments is not None and contains(json_text(arguments), find)
-        return KnewPart(
-            f"{self._anchor}-knew",
-            arrange(arguments, self._setting.names) if isinstance(arguments, Mapping) else None,
-            len(turn.knowledge),
-            self._raw("knowledge"),
-            self._part("recorded"),
-            self._part("seats"),
-            self._part("history"),
-            self._subject,
-            found,
-            arguments if found else None,
-        )
-
-    def sent(self, turn: Turn) -> SentPart | None:
-        if turn.decision is None:
-            return None
-        return SentPart(
-            f"{self._anchor}-sent",
-            [json_text(message) for message in turn.decision],
-            self._raw("decision"),
-            self._subject,
-            self._setting.find,
-        )
-
-
-def arguments_of(knowledge: bytes) -> Any:
-    """The recorded arguments; None where the bytes are not what capture writes."""
-    try:
-        return read_knowledge(knowledge)
-    except ValueError:
-        return None
-
-
-def json_text(value: Any, indent: int | None = None) -> str:
-    """A recorded value as JSON text: letters as themselves, lone surrogates as the escapes that JSON has for them."""
-    text = json.dumps(json_form(value), ensure_ascii=False, indent=indent)
-    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):04x}", text)

@@ -1,12 +1,13 @@
 """One part of one turn, found and made ready to be shown or handed out as it is."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentlab.common.text import TextBlock
 from capture import wording
-from capture.presenting import Setting, TurnPanel, arguments_of, json_text, present_turn
+from capture.parts import Setting, arguments_of, json_text
+from capture.presenting import TurnPanel, present_turn
 from capture.reading import Hand, TurnView
 from capture.turns import Turn
 
@@ -21,7 +22,6 @@ class FoundPart:
     anchor: str = ""
     status: int = 200
     tools: Any = None  # has raw_url and about
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def view_of(hand: Hand, action_index: int) -> TurnView | None:
@@ -36,9 +36,13 @@ def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, who
     panel = present_turn(hand, view, setting)
     if view.turn is None:
         lost = view.is_fallback or view.capture_outcome in wording.LOST
-        return _absent(panel.absence, 404 if lost else 410, panel.anchor)
+        return _absent(_why(hand, view, setting), 404 if lost else 410, panel.anchor)
     made = _text_part(panel, name, whole) or _knowledge_part(panel, view.turn, name, setting)
     return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)
+
+
+def _why(hand: Hand, view: TurnView, setting: Setting) -> str:
+    return wording.absence(view, now=setting.now, ttl=setting.ttl, buffer_answered=hand.buffer_answered)
 
 
 def _absent(sentence: str, status: int, anchor: str = "") -> FoundPart:
@@ -84,7 +88,6 @@ def _knowledge_part(panel: TurnPanel, turn: Turn, name: str, setting: Setting) -
 
 _KNOWLEDGE: dict[str, tuple[str, tuple[str, ...]]] = {
     "recorded": ("Everything as recorded", ()),
-    "seats": ("Seats", ("state", "seats")),
     "history": ("Recent hands", ("hand_history",)),
 }
 
@@ -96,7 +99,7 @@ def raw_part(hand: Hand, action_index: int, name: str, setting: Setting) -> tupl
     if view is None:
         return None, "No such turn is known."
     if view.turn is None:
-        return None, present_turn(hand, view, setting).absence
+        return None, _why(hand, view, setting)
     text = _raw(view.turn, name)
     return text, "" if text is not None else "This part was not recorded for this turn."
 

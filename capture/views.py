@@ -22,9 +22,11 @@ from capture.keeping import keep_hand
 from capture.links import TurnLinks
 from capture.listing import count_news, news_query, present_recent
 from capture.notes import notes_on
-from capture.presenting import HandPanel, Setting, present_hand
-from capture.reading import Hand, read_hand, read_hand_all
-from capture.recent import RecentHands, recent_hands
+from capture.parts import Setting
+from capture.presenting import HandPanel, present_hand
+from capture.reading import Hand
+from capture.recent import RecentHands
+from capture.sources import HandSource, SourceError, hand_source
 
 BASE = "/agent-capture"
 VERSION_PAGE = "/agents/{agent}/versions/{version}"
@@ -49,44 +51,48 @@ def setting_for(hand: Hand, links: TurnLinks) -> Setting:
 @operators_only
 @require_GET
 def hands(request: HttpRequest) -> HttpResponse:
-    """The list, and the hand that was asked for."""
-    before, question = request.GET.get("before", ""), ""
+    """The hand that was asked for, or the list."""
+    context: dict[str, Any] = {"form": _form(request)}
+    status = 200
     try:
         asked = asked_hand(request.GET.dict())
-        recent = recent_hands(before=before or None)
+        if asked.hand_number is not None:
+            context |= _hand_context(asked.table_id, asked.hand_number, asked)
+        else:
+            context |= _list_context(request.GET.get("before", ""))
+    except SourceError as error:
+        context["trouble"], status = str(error), error.status
     except ValueError as error:
-        asked, before, question = Asked(), "", str(error)
-        recent = recent_hands()
-    context = _list_context(recent, before, asked) | {"form": _form(request, question)}
-    if asked.hand_number is not None:
-        context |= _hand_context(asked.table_id, asked.hand_number, asked)
-    return render(request, "capture/page.html", context, status=400 if question else 200)
+        context["form"]["error"], status = str(error), 400
+    return render(request, "capture/page.html", context, status=status)
 
 
-def _form(request: HttpRequest, error: str) -> dict[str, Any]:
+def _form(request: HttpRequest) -> dict[str, Any]:
     fields = {name: request.GET.get(name, "") for name in ("table", "hand", "agent")}
-    return fields | {"error": error, "agents": Agent.objects.only("id", "name")[:200]}
+    return fields | {"agents": Agent.objects.only("id", "name")[:200]}
 
 
-def _list_context(recent: RecentHands, before: str, asked: Asked) -> dict[str, Any]:
+def _list_context(before: str, open_hand: tuple[str, int] | None = None) -> dict[str, Any]:
+    recent = hand_source().recent_hands(before or None)
     names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
-    shown = present_recent(recent, TurnLinks(BASE), names, before=before, open_hand=(asked.table_id, asked.hand_number))
     return {
-        "recent": shown,
+        "recent": present_recent(recent, TurnLinks(BASE), names, before=before, open_hand=open_hand),
         "paged": bool(before),
         "news_url": f"{BASE}/news?{news_query(recent)}",
-        "losses": losses.lately(datetime.now(UTC)),
+        # The ledger of another host is not ours to count.
+        "losses": None if settings.HOSTED_AGENT_URL else losses.lately(datetime.now(UTC)),
     }
 
 
 def _hand_context(table_id: str, number: int, asked: Asked) -> dict[str, Any]:
-    one, everybody = asked.agent_id, not asked.agent_id
-    hand = read_hand_all(table_id, number) if everybody else read_hand(table_id, number, agent_id=one)
+    source, agent_id = hand_source(), asked.agent_id
+    hand = source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
     links = TurnLinks(BASE, VERSION_PAGE, asked.find)
-    scope = {"table": table_id, "hand": str(number)} | ({"agent": asked.agent_id} if asked.agent_id else {})
+    scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
     return {
         "hand": present_hand(hand, setting_for(hand, links)),
         "hand_url": f"{BASE}?{urlencode(scope)}",
+        "recent_url": f"{BASE}/recent?{urlencode({'table': table_id, 'hand': number})}",
         "find_fields": scope.items(),
         "earlier": number - 1,
         "earlier_url": links.hand(table_id, number - 1) if number else "",
@@ -97,16 +103,38 @@ def _hand_context(table_id: str, number: int, asked: Asked) -> dict[str, Any]:
 
 @operators_only
 @require_GET
+def recent(request: HttpRequest) -> HttpResponse:
+    """The recent hands for the page of a hand, where they are fetched on opening. Their own page is the list."""
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("captured-hands")
+    try:
+        asked = asked_hand(request.GET.dict())
+        open_hand = (asked.table_id, asked.hand_number) if asked.hand_number is not None else None
+        return render(request, "capture/_recent_list.html", _list_context("", open_hand))
+    except SourceError as error:
+        return render(request, "capture/_gone.html", {"absence": str(error)}, status=error.status)
+    except ValueError as error:
+        return _plain(str(error), 400)
+
+
+@operators_only
+@require_GET
 def news(request: HttpRequest) -> HttpResponse:
     """How many hands are newer than the list somebody is looking at. A page of its own it is not."""
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("captured-hands")
     try:
-        since = datetime.fromisoformat(request.GET.get("since", ""))
-        count = count_news(recent_hands(), since, set(request.GET.getlist("seen")))
+        count = _count_news(hand_source().recent_hands(), request)
+    except SourceError as error:
+        return _plain(str(error), error.status)
     except (ValueError, TypeError):
-        return HttpResponse("The list to compare with cannot be read.", status=400, content_type="text/plain")
+        return _plain("The list to compare with cannot be read.", 400)
     return render(request, "capture/_news.html", {"count": count})
+
+
+def _count_news(newest: RecentHands, request: HttpRequest) -> int:
+    since = datetime.fromisoformat(request.GET.get("since", ""))
+    return count_news(newest, since, set(request.GET.getlist("seen")))
 
 
 @operators_only
@@ -115,19 +143,16 @@ def part(request: HttpRequest) -> HttpResponse:
     """One part of a turn: a page to a browser, its fragment to htmx."""
     try:
         asked = asked_turn(request.GET.dict())
+        hand = hand_source().read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
+    except SourceError as error:
+        return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No answer"}, error.status)
     except BadQuestion as error:
         return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No such part"}, 400)
-    hand = read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
-    links = TurnLinks(BASE, VERSION_PAGE, request.GET.get("q", ""))
-    found = turnparts.find_part(
-        hand,
-        asked.action_index,
-        request.GET.get("part", ""),
-        setting_for(hand, links),
-        whole=request.GET.get("all") == "1",
-    )
-    context = found.context | {"heading": found.heading, "tools": found.tools}
-    return _answer(request, found.template, context | _way_back(asked, found.anchor), found.status)
+    setting = setting_for(hand, TurnLinks(BASE, VERSION_PAGE, request.GET.get("q", "")))
+    name, whole = request.GET.get("part", ""), request.GET.get("all") == "1"
+    found = turnparts.find_part(hand, asked.action_index, name, setting, whole=whole)
+    context = {**found.context, "heading": found.heading, "tools": found.tools, **_way_back(asked, found.anchor)}
+    return _answer(request, found.template, context, found.status)
 
 
 def _way_back(asked: AskedTurn, anchor: str) -> dict[str, Any]:
@@ -150,9 +175,11 @@ def raw(request: HttpRequest) -> HttpResponse:
     """The exact text of one part."""
     try:
         asked = asked_turn(request.GET.dict())
+        hand = hand_source().read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
+    except SourceError as error:
+        return _plain(str(error), error.status)
     except BadQuestion as error:
         return _plain(str(error), 400)
-    hand = read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
     name = request.GET.get("part", "")
     text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting_for(hand, TurnLinks(BASE)))
     if text is None:
@@ -168,28 +195,29 @@ def _plain(text: str, status: int) -> HttpResponse:
 @require_POST
 def keep(request: HttpRequest) -> HttpResponse:
     """Keep the hand for one agent, or (`agent` empty) for every agent with turns to keep."""
+    source, links = hand_source(), TurnLinks(BASE)
     try:
         asked = asked_hand(request.POST.dict())
         if asked.hand_number is None:
             raise BadQuestion("Which hand?")
+        place = (asked.table_id, asked.hand_number)
+        agent_ids = [asked.agent_id] if asked.agent_id else [a.id for a in _panel(source, *place, links).keepable]
+        outcomes, status = keep_hand(source, *place, agent_ids, names=names_of(agent_ids), actor=request.user)
+        panel = _panel(source, *place, links)
+    except SourceError as error:
+        return _plain(str(error), error.status)
     except BadQuestion as error:
         return _plain(str(error), 400)
-    table_id, number, links = asked.table_id, asked.hand_number, TurnLinks(BASE)
-    before = _panel(table_id, number, links)
-    agent_ids = [asked.agent_id] if asked.agent_id else [agent.id for agent in before.keepable]
-    outcomes, answered = keep_hand(table_id, number, agent_ids, names_of(agent_ids), request.user)
     if request.htmx:  # type: ignore[attr-defined]
-        context = {
-            "hand": _panel(table_id, number, links),
-            "outcomes": outcomes,
-            "status": ". ".join(plain(outcome.text) for outcome in outcomes),
-        }
-        return render(request, "capture/_kept.html", context, status=200 if answered else 503)
+        said = ". ".join(plain(outcome.text) for outcome in outcomes)
+        return render(
+            request, "capture/_kept.html", {"hand": panel, "outcomes": outcomes, "status": said}, status=status
+        )
     for outcome in outcomes:
         messages.add_message(request, messages.SUCCESS if outcome.kept else messages.WARNING, plain(outcome.text))
-    return redirect(links.hand(table_id, number))
+    return redirect(links.hand(*place))
 
 
-def _panel(table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
-    hand = read_hand_all(table_id, hand_number)
+def _panel(source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
+    hand = source.read_hand_all(table_id, hand_number)
     return present_hand(hand, setting_for(hand, links))

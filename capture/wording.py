@@ -20,8 +20,8 @@ def age_limit(ttl: timedelta) -> str:
     return f"{seconds} second{'' if seconds == 1 else 's'}"
 
 
-def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: bool) -> str:
-    """Why the four things of this turn are not here."""
+def absence_of_its_own(view: TurnView) -> str:
+    """Why the four things of this turn are not here, where that is this turn's own story and not its whole hand's."""
     if view.is_fallback:
         reason = f": {view.fallback_reason}" if view.fallback_reason else ""
         return f"No decision was made{reason}. The agent sent a safe action, and nothing was recorded."
@@ -30,6 +30,13 @@ def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: b
         return f"A decision was made, but its record was lost ({view.capture_outcome}{reason})."
     if view.damaged:
         return f"Its record is there but cannot be rebuilt: {view.damaged}."
+    return ""
+
+
+def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: bool) -> str:
+    """Why the four things of this turn are not here."""
+    if own := absence_of_its_own(view):
+        return own
     if not buffer_answered:
         return "The capture Redis does not answer, so it cannot be told what was recorded here."
     expired = view.played_at is not None and now - view.played_at >= ttl
@@ -41,15 +48,13 @@ def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: b
 
 
 def outcome_counts(views: Sequence[TurnView]) -> list[str]:
-    """`8 recorded`, `2 fallback`, `1 dropped: buffer full`: what became of a hand's turns, in these words."""
-    lost = Counter((view.capture_outcome, view.capture_reason) for view in views if view.capture_outcome in LOST)
+    """`8 recorded`, `2 fallback`, `1 gone`: what became of a hand's turns. The lost have a callout."""
     counts = [
         (sum(view.turn is not None for view in views), "recorded"),
         (sum(view.is_fallback for view in views), "fallback"),
         (sum(_gone(view) for view in views), "gone"),
     ]
-    words = [f"{count} {word}" for count, word in counts if count]
-    return words + [f"{n} {outcome}{f': {reason}' if reason else ''}" for (outcome, reason), n in lost.items()]
+    return [f"{count} {word}" for count, word in counts if count]
 
 
 def _gone(view: TurnView) -> bool:

@@ -23,8 +23,8 @@ async function storedText(url) {
 
 async function copy(button) {
   try {
-    if (button.dataset.copyUrl) {
-      const [text, count] = await storedText(button.dataset.copyUrl);
+    if (button.matches("[data-copy-raw]")) {
+      const [text, count] = await storedText(button.parentElement.querySelector("a").href);
       await navigator.clipboard.writeText(text);
       say(`Copied ${size(count)}`);
     } else {
@@ -38,7 +38,7 @@ async function copy(button) {
 }
 
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("[data-copy-url], [data-copy], [data-copy-link]");
+  const button = event.target.closest("[data-copy-raw], [data-copy], [data-copy-link]");
   if (!button) return;
   event.preventDefault();
   copy(button);

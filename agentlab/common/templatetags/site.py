@@ -65,7 +65,7 @@ def ago(moment: datetime | None) -> SafeString:
 def _time(moment: datetime, words: str) -> SafeString:
     exact = moment.astimezone(UTC)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', exact.isoformat(), numbers.date_and_time(moment), words
+        '<time datetime="{}" title="{}">{}</time>', exact.isoformat(timespec="seconds"), numbers.date_and_time(moment), words
     )
 
 

@@ -1,0 +1,174 @@
+"""The parts of one turn as a page shows them: what it knew, the prompt, the response, what it sent. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from agentlab.common.text import TextBlock, contains, plain, size
+from capture.frozen import json_form
+from capture.knowing import Knowing, arrange
+from capture.knowledge import read_knowledge
+from capture.links import TurnLinks
+from capture.reading import TurnView
+from capture.turns import Turn, TurnKey
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a page knows beside the hand: where its parts are, what people call the agents, the time, the search."""
+
+    links: TurnLinks
+    now: datetime
+    ttl: timedelta
+    names: Mapping[str, str] = field(default_factory=dict)
+    find: str = ""
+    notes: Callable[[TurnView], Sequence[str]] = lambda view: ()
+
+
+@dataclass(frozen=True)
+class KnewPart:
+    """What it knew: the reading, and where the exact record is. `arranged` is None where the bytes cannot be read."""
+
+    anchor: str
+    arranged: Knowing | None
+    bytes: int
+    raw_url: str
+    recorded_url: str
+    history_url: str
+    subject: str
+    found: bool = False
+    recorded: Any = None  # filled where a search opens it
+
+    @property
+    def about(self) -> str:
+        return plain(f"what it knew, {self.subject}")
+
+    @property
+    def size(self) -> str:
+        return size(self.bytes)
+
+
+@dataclass(frozen=True)
+class PromptPart:
+    """The exact prompt: one block to open, in it the envelope (closed) and what belongs to this turn alone."""
+
+    block: TextBlock
+    envelope: TextBlock
+    remainder: TextBlock
+
+
+@dataclass(frozen=True)
+class SentPart:
+    """`messages` is what left, one text each; empty: captured, and nothing was sent."""
+
+    anchor: str
+    messages: list[str]
+    raw_url: str
+    subject: str
+    find: str = ""
+
+    @property
+    def about(self) -> str:
+        return plain(f"what it sent, {self.subject}")
+
+
+class TurnParts:
+    """Makes the parts of one turn: each with its anchor, its own page and its exact bytes."""
+
+    def __init__(self, key: TurnKey, anchor: str, subject: str, setting: Setting) -> None:
+        self._key = (key.table_id, key.hand_number, key.agent_id, key.action_index)
+        self._anchor, self._subject, self._setting = anchor, subject, setting
+
+    def _part(self, name: str) -> str:
+        return self._setting.links.part(*self._key, name)
+
+    def _raw(self, name: str) -> str:
+        return self._setting.links.raw(*self._key, name)
+
+    def text(self, anchor: str, label: str, name: str, text: str, *, is_open: bool = False) -> TextBlock:
+        return TextBlock(
+            f"{self._anchor}-{anchor}",
+            label,
+            text,
+            raw_url=self._raw(name),
+            part_url=self._part(name),
+            subject=self._subject,
+            find=self._setting.find,
+            open=is_open,
+        )
+
+    def prompt(self, turn: Turn, same_as: int | None) -> PromptPart:
+        prompt, find = turn.prompt, self._setting.find
+        envelope = TextBlock(
+            f"{self._anchor}-envelope",
+            "The part that repeats",
+            prompt.envelope,
+            note="" if same_as is None else f"unchanged since turn {same_as}",
+            subject=self._subject,
+            find=find,
+            level=4,
+        )
+        remainder = TextBlock(
+            f"{self._anchor}-remainder", "This turn's part", prompt.remainder, subject=self._subject, find=find
+        )
+        note = "what it was told, exactly"
+        if same_as is not None:
+            note += f"; {size(envelope.bytes)} of it as on turn {same_as}"
+        block = TextBlock(
+            f"{self._anchor}-prompt",
+            "Prompt",
+            prompt.text,
+            raw_url=self._raw("prompt"),
+            part_url=self._part("prompt"),
+            note=note,
+            subject=self._subject,
+            find=find,
+            lazy=True,
+        )
+        return PromptPart(block, envelope, remainder)
+
+    def knew(self, turn: Turn) -> KnewPart | None:
+        if turn.knowledge is None:
+            return None
+        arguments = arguments_of(turn.knowledge)
+        find = self._setting.find
+        found = bool(find) and arguments is not None and contains(json_text(arguments), find)
+        return KnewPart(
+            f"{self._anchor}-knew",
+            arrange(arguments, self._setting.names) if isinstance(arguments, Mapping) else None,
+            len(turn.knowledge),
+            self._raw("knowledge"),
+            self._part("recorded"),
+            self._part("history"),
+            self._subject,
+            found,
+            arguments if found else None,
+        )
+
+    def sent(self, turn: Turn) -> SentPart | None:
+        if turn.decision is None:
+            return None
+        return SentPart(
+            f"{self._anchor}-sent",
+            [json_text(message) for message in turn.decision],
+            self._raw("decision"),
+            self._subject,
+            self._setting.find,
+        )
+
+
+def arguments_of(knowledge: bytes) -> Any:
+    """The recorded arguments; None where the bytes are not what capture writes."""
+    try:
+        return read_knowledge(knowledge)
+    except ValueError:
+        return None
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """A recorded value as JSON text: letters as themselves, lone surrogates as the escapes that JSON has for them."""
+    text = json.dumps(json_form(value), ensure_ascii=False, indent=indent)
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match.group()):04x}", text)
