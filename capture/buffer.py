@@ -7,6 +7,7 @@ The braces are literal: they are the hash tag that keeps a hand in one slot, so 
 Ids are escaped so that none can reach another's key. Works with redis-py's `Redis` and `RedisCluster`.
 """
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import quote_from_bytes
@@ -42,15 +43,15 @@ class Turns(list[Turn]):
 
 
 class Encoded:
-    """A turn ready to be stored. Raises TurnError for one that cannot be encoded."""
+    """A turn ready to be stored; `decision` as for `encode_turn`. Raises TurnError for one that cannot be encoded."""
 
     __slots__ = ("data", "envelope", "envelope_key", "key")
 
     def __init__(self, turn: Turn, decision: bytes | None) -> None:
-        self.data = encode_turn(turn, decision)
+        self.data, envelope_hash = encode_turn(turn, decision)
         self.key = turn.key
         self.envelope = turn.prompt.envelope
-        self.envelope_key = _envelope_key(turn.prompt.envelope_hash)
+        self.envelope_key = _envelope_key(envelope_hash)
 
 
 class TurnBuffer:
@@ -68,7 +69,7 @@ class TurnBuffer:
     def write(self, turns: Iterable[Turn]) -> None:
         """Store the turns, over any that are there. Raises TurnError for one that cannot be encoded (then none is
         written), BufferUnavailable where any was not stored."""
-        reasons = self.store([Encoded(turn, freeze_decision(turn.decision)) for turn in turns])
+        reasons = self.store([Encoded(turn, freeze_decision(turn)) for turn in turns])
         for reason in reasons:
             if reason is not None:
                 raise BufferUnavailable(reason)
@@ -209,6 +210,7 @@ def _whole(key: TurnKey, record: dict[str, Any], envelope: bytes | None) -> Turn
 _PLAIN = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in "%:{}")
 
 
+@functools.lru_cache(maxsize=4096)
 def _escaped(text: str) -> str:
     """Percent-encoding of all but visible ASCII, and of `%`, `:` and braces, which have a meaning in keys."""
     return quote_from_bytes(text_bytes(text), safe=_PLAIN)
@@ -231,7 +233,7 @@ def _agents_key(table_id: str, hand_number: int) -> bytes:
 
 
 def _envelope_key(envelope_hash: str) -> bytes:
-    return f"env:{_escaped(envelope_hash)}".encode()
+    return f"env:{envelope_hash}".encode("utf-8", "surrogatepass")
 
 
 def _check_hand(table_id: str, hand_number: int) -> None:

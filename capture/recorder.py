@@ -1,16 +1,21 @@
 """The recorder: a turn costs its caller one reference on a queue; one thread of its own writes to the buffer."""
 
 import atexit
+import contextlib
 import logging
 import os
-import queue
+import sys
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from opentelemetry.context import Context, get_current
+
 from capture.buffer import BufferUnavailable, Encoded, TurnBuffer
+from capture.spans import turn_span
 from capture.turns import Turn, TurnError, TurnKey, freeze_decision
 
 BATCH: Final = 100
@@ -18,6 +23,7 @@ AT_EXIT_SECONDS: Final = 1.8  # all recorders of the process together end within
 
 RECORDED, DROPPED, FAILED = "recorded", "dropped", "failed"
 FULL, CLOSED, UNFINISHED = "buffer full", "recorder closed", "not written before the recorder closed"
+NO_THREAD: Final = "no thread to write it"
 
 OnOutcome = Callable[[TurnKey, str, str], None]
 log = logging.getLogger(__name__)
@@ -33,8 +39,11 @@ class Stats(NamedTuple):
 
 
 class _Queued(NamedTuple):
+    """A turn, its messages as they were when it was recorded, and the span that was current then."""
+
     turn: Turn
     decision: bytes | None
+    context: Context
 
 
 class TurnRecorder:
@@ -53,15 +62,16 @@ class TurnRecorder:
 
     def _reset(self) -> None:
         """Empty, with no thread: at the start, and again in a forked child, whose turns are its own alone."""
-        self._queue: queue.SimpleQueue[_Queued | None] = queue.SimpleQueue()
         self._lock = threading.RLock()  # reentrant: a signal handler may record while its thread is in here
-        self._settled = threading.Condition(self._lock)
+        self._work = threading.Condition(self._lock)  # there is something to write, or nothing ever again
+        self._news = threading.Condition(self._lock)  # turns have got their outcome
+        self._waiting: deque[_Queued] = deque()
         self._thread: threading.Thread | None = None
-        self._in_flight: list[_Queued] | None = None
+        self._in_flight: list[_Queued] = []
         self._accepted = self._done = 0
         self._counts = {RECORDED: 0, DROPPED: 0, FAILED: 0}
         self._calls = 0
-        self._closed = False
+        self._closed = self._over = False
         self._told: set[str] = set()
         self._untold: set[str] = set()
 
@@ -69,35 +79,41 @@ class TurnRecorder:
 
     def record(self, turn: Turn) -> None:
         """Hand the turn over. Returns at once and never raises."""
-        try:
-            self._accept(turn)
-        except Exception as error:
-            with self._lock:
-                self._calls += 1
-            self._outcome(turn, FAILED, f"not recordable ({type(error).__name__})")
-
-    def _accept(self, turn: Turn) -> None:
-        queued = _Queued(turn, freeze_decision(turn.decision))
         with self._lock:
-            reason = self._refusal()
-            if reason is None:
-                self._calls += 1
-                self._accepted += 1
-                self._queue.put(queued)
-                return
             self._calls += 1
-        self._outcome(turn, DROPPED, reason)
+        outcome: str = DROPPED
+        try:
+            queued = _Queued(turn, freeze_decision(turn), get_current())
+            reason = self._enqueue(queued)
+        except Exception as error:  # not a Turn at all
+            queued = _Queued(turn, None, Context())
+            outcome, reason = FAILED, f"not recordable ({type(error).__name__})"
+        if reason is not None:
+            self._settle(queued, outcome, reason)
 
-    def _refusal(self) -> str | None:
-        if self._closed:
-            return CLOSED
-        if self._queue.qsize() >= self._max_queued:
-            return FULL
-        if self._thread is None:
-            thread = threading.Thread(target=self._run, name="turn-recorder", daemon=True)
+    def _enqueue(self, queued: _Queued) -> str | None:
+        """Why the turn cannot be queued, or None once it is."""
+        with self._lock:
+            if self._closed:
+                return CLOSED
+            if len(self._waiting) >= self._max_queued:
+                return FULL
+            if self._thread is None and not self._start():
+                return NO_THREAD
+            self._accepted += 1
+            self._waiting.append(queued)
+            self._work.notify()
+            return None
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=self._run, name="turn-recorder", daemon=True)
+        try:
             thread.start()
-            self._thread = thread
-        return None
+        except RuntimeError:  # the process has no thread to give, or is on its way out
+            return False
+        self._thread = thread
+        _close_at_a_childs_exit(self)
+        return True
 
     @property
     def stats(self) -> Stats:
@@ -108,7 +124,7 @@ class TurnRecorder:
         """Wait until every turn recorded so far has its outcome. False where that took longer than `timeout` s."""
         with self._lock:
             target = self._accepted
-            return self._settled.wait_for(lambda: self._done >= target, timeout)
+            return self._news.wait_for(lambda: self._done >= target, timeout)
 
     def close(self, timeout: float = 2) -> bool:
         """Take no more turns, write what is queued within `timeout` seconds, count the rest as dropped. True where
@@ -116,38 +132,37 @@ class TurnRecorder:
         with self._lock:
             self._closed = True
         clean = self.flush(timeout)
-        rest = self._claim_all()
+        rest = self._claim_the_rest()
         for queued in rest:
-            self._outcome(queued.turn, DROPPED, UNFINISHED)
-        with self._lock:
-            self._done += len(rest)
-            self._settled.notify_all()
-        self._queue.put(None)
+            self._settle(queued, DROPPED, UNFINISHED)
+        self._count_done(len(rest))
         self._tell()
         return clean and not rest
 
-    def _claim_all(self) -> list[_Queued]:
+    def _claim_the_rest(self) -> list[_Queued]:
+        """What the writer has not finished; from now on it finishes nothing."""
         with self._lock:
-            rest, self._in_flight = self._in_flight or [], None
-            while not self._queue.empty():
-                queued = self._queue.get_nowait()
-                if queued is not None:
-                    rest.append(queued)
+            rest = [*self._in_flight, *self._waiting]
+            self._in_flight = []
+            self._waiting.clear()
+            self._over = True
+            self._work.notify_all()
             return rest
 
     # ---- outcomes
 
-    def _outcome(self, turn: Turn, outcome: str, reason: str) -> None:
+    def _settle(self, queued: _Queued, outcome: str, reason: str) -> None:
         with self._lock:
             self._counts[outcome] += 1
             if reason and reason not in self._told:
                 self._untold.add(reason)
-        if self._on_outcome is not None:
-            try:
-                self._on_outcome(turn.key, outcome, reason)
-            except Exception as error:
-                with self._lock:
-                    self._untold.add(f"on_outcome raised {type(error).__name__}")
+        try:
+            if self._on_outcome is not None:
+                self._on_outcome(queued.turn.key, outcome, reason)
+            turn_span(queued.turn, outcome, reason, queued.context)
+        except Exception as error:
+            with self._lock:
+                self._untold.add(f"an outcome could not be told ({type(error).__name__})")
 
     def _tell(self) -> None:
         """Log each new kind of loss once. Never on the thread of a turn: a log handler may block, or record."""
@@ -156,38 +171,38 @@ class TurnRecorder:
             self._told |= self._untold
             self._untold.clear()
         for reason in news:
-            log.warning("turns are not being recorded: %s", reason)
+            with contextlib.suppress(Exception):  # somebody else's log handler is no reason to stop
+                log.warning("turns are not recorded: %s", reason)
+
+    def _count_done(self, count: int) -> None:
+        with self._lock:
+            self._done += count
+            self._news.notify_all()
 
     # ---- the writer's side
 
     def _run(self) -> None:
-        while (first := self._queue.get()) is not None:
-            self._write(self._batch(first))
+        while batch := self._next_batch():
+            reasons = self._stored(batch)
+            if self._finishes(batch):
+                for queued, reason in zip(batch, reasons, strict=True):
+                    self._settle(queued, RECORDED if reason is None else FAILED, reason or "")
+                self._count_done(len(batch))
             self._tell()
 
-    def _batch(self, first: _Queued) -> list[_Queued]:
-        batch = [first]
+    def _next_batch(self) -> list[_Queued]:
+        """Up to a hundred turns, as soon as there is one; none once the recorder is closed."""
         with self._lock:
-            while len(batch) < BATCH and not self._queue.empty():
-                queued = self._queue.get_nowait()
-                if queued is None:
-                    self._queue.put(None)
-                    break
-                batch.append(queued)
-            self._in_flight = batch
-        return batch
+            self._work.wait_for(lambda: self._waiting or self._over)
+            self._in_flight = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            return self._in_flight
 
-    def _write(self, batch: list[_Queued]) -> None:
-        outcomes = self._stored(batch)
+    def _finishes(self, batch: list[_Queued]) -> bool:
+        """Whether the batch's outcomes are still the writer's to tell: close() settles what it cannot wait for."""
         with self._lock:
-            if self._in_flight is not batch:  # close() could wait no longer and has settled it
-                return
-            self._in_flight = None
-        for queued, reason in zip(batch, outcomes, strict=True):
-            self._outcome(queued.turn, RECORDED if reason is None else FAILED, reason or "")
-        with self._lock:
-            self._done += len(batch)
-            self._settled.notify_all()
+            mine = self._in_flight is batch
+            self._in_flight = []
+            return mine
 
     def _stored(self, batch: list[_Queued]) -> list[str | None]:
         """Why each turn was not stored, or None."""
@@ -222,6 +237,15 @@ def _close_all() -> None:
     deadline = time.monotonic() + AT_EXIT_SECONDS
     for recorder in list(_recorders):
         recorder.close(max(0, deadline - time.monotonic()))
+
+
+def _close_at_a_childs_exit(recorder: TurnRecorder) -> None:
+    """A child of multiprocessing leaves through os._exit, where atexit has no say."""
+    processes = sys.modules.get("multiprocessing.process")
+    if processes is not None and processes.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(recorder, recorder.close, (AT_EXIT_SECONDS,), exitpriority=0)
 
 
 atexit.register(_close_all)

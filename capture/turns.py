@@ -5,7 +5,7 @@ import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from capture.frozen import freeze, thaw
+from capture.frozen import freeze, thaw, type_name
 from capture.outbound import redact
 from capture.prompt import Prompt
 
@@ -111,13 +111,15 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def freeze_decision(messages: list[Any] | None) -> bytes | None:
-    """The messages as bytes, without credentials however they got here. None stays None."""
-    return None if messages is None else freeze(redact(messages))
+def freeze_decision(turn: Turn) -> bytes | None:
+    """The turn's messages as they are now; None stays None."""
+    return None if turn.decision is None else freeze(turn.decision)
 
 
-def encode_turn(turn: Turn, decision: bytes | None) -> bytes:
-    """Everything but the envelope, which is stored once under its hash. `decision` is the turn's, frozen already.
+def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
+    """The record and its envelope's hash. The record has everything but the envelope, which is stored once under
+    its hash. `decision` is `freeze_decision(turn)`, made when the turn was recorded; it loses its credentials
+    here, however it came, so that none can reach a store.
 
     Raises TurnError for a field of the wrong type.
     """
@@ -125,18 +127,23 @@ def encode_turn(turn: Turn, decision: bytes | None) -> bytes:
     for name, allowed in _TYPES.items():
         value = getattr(turn, name)
         if not isinstance(value, allowed):
-            raise TurnError(f"{name} is {type(value).__name__}, not {allowed[0].__name__}")
+            raise TurnError(f"{name} is {type_name(value)}, not {allowed[0].__name__}")
         if value is not None:
             record[name] = value
-    prompt = turn.prompt
+    prompt, key = turn.prompt, turn.key
     if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):
         raise TurnError("prompt is not a Prompt of two texts")
     if decision is not None:
-        record["decision"] = decision
-    record["key"] = list(dataclasses.astuple(turn.key))
-    record["envelope"] = prompt.envelope_hash
-    record["remainder"] = prompt.remainder
-    return freeze(record)
+        record["decision"] = freeze(redact(thaw(decision)))
+    envelope_hash = prompt.envelope_hash
+    record |= {
+        "key": [key.agent_id, key.table_id, key.hand_number, key.action_index],
+        "envelope": envelope_hash,
+        "remainder": prompt.remainder,
+        # As text the record is plain builtins, which freeze at the speed of C.
+        "captured_at": turn.captured_at.isoformat(),
+    }
+    return freeze(record), envelope_hash
 
 
 def read_record(data: bytes) -> dict[str, Any]:
@@ -160,6 +167,7 @@ def decode_turn(record: dict[str, Any], envelope: str) -> Turn:
         decision = fields.pop("decision", None)
         if prompt.envelope_hash != fields.pop("envelope"):
             raise TurnError("the envelope does not have the hash it is stored under")
-        return Turn(key, prompt, decision=None if decision is None else thaw(decision), **fields)
+        at = datetime.datetime.fromisoformat(fields.pop("captured_at"))
+        return Turn(key, prompt, decision=None if decision is None else thaw(decision), captured_at=at, **fields)
     except (TypeError, ValueError, KeyError) as error:
         raise error if isinstance(error, TurnError) else TurnError("the record is not a turn") from None
