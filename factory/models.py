@@ -58,6 +58,7 @@ class FactoryRun(models.Model):
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     started_at = models.DateTimeField(null=True, blank=True)
     ended_at = models.DateTimeField(null=True, blank=True)
+    process = models.CharField(max_length=32, blank=True, help_text="the token whose lock file its process holds")
     # A run that was read from somebody's file: the format, and (owner, format, session id) as a hash. Null here.
     source_format = models.CharField(max_length=40, blank=True)
     import_identity = models.CharField(max_length=64, null=True, blank=True, unique=True)

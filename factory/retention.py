@@ -12,6 +12,7 @@ import re
 import shutil
 import stat
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,7 @@ LOCK_SECONDS = 30.0
 BLOCK = 4096
 
 _ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
-_RUN_LOCK = re.compile(r"\.run-([0-9]+)\.lock\Z")
+_RUN_LOCK = re.compile(r"\.run-([0-9a-f]{32})\.lock\Z")
 _MIB = 1024**2
 
 
@@ -70,8 +71,8 @@ class SnapshotLedger(Protocol):
     def known(self, attempt_ids: list[str]) -> dict[str, set[int]]:
         """Of these attempts, those with a committed row, each with the seqs whose bytes must be here."""
 
-    def interrupted(self, run_id: int) -> bool:
-        """The run's process is gone: end what it left running. False where there was nothing to end."""
+    def interrupted(self, token: str, *, dry_run: bool) -> int | None:
+        """The process with this token is gone: end the run it left running, if any, and answer its id."""
 
 
 @dataclass(slots=True)
@@ -123,16 +124,21 @@ class SnapshotStore:
         self.root = real
 
     @contextmanager
-    def running(self, run_id: int) -> Iterator[None]:
-        """Hold the sign that this run's process lives. Its disappearance is how others learn that it died."""
-        path = self.root / f".run-{run_id}.lock"
+    def running(self) -> Iterator[str]:
+        """A token, and the lock that says that its process lives: others learn of a death by its being free.
+
+        It is taken before the run's row is written, so there is no moment at which a death would not be seen; and its
+        file stays behind where the block ends in an exception, since the row may not say how the run ended.
+        """
+        token = uuid.uuid4().hex
+        path = self.root / f".run-{token}.lock"
         with self._lock():  # between the file's making and its locking nobody may look at it
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
         try:
-            yield
-        finally:
+            yield token
             path.unlink(missing_ok=True)
+        finally:
             os.close(handle)
 
     @contextmanager
@@ -163,12 +169,13 @@ class SnapshotStore:
     def _dead_runs(self, report: Reconciled, dry_run: bool) -> None:
         for path in sorted(self.root.iterdir()):
             match = _RUN_LOCK.match(path.name)
-            if match and _is_free(path):
-                run_id = int(match[1])
-                if dry_run or self._ledger.interrupted(run_id):
-                    report.interrupted.append(run_id)
-                if not dry_run:
-                    path.unlink(missing_ok=True)
+            if not match or not _is_free(path):
+                continue
+            run_id = self._ledger.interrupted(match[1], dry_run=dry_run)
+            if run_id is not None:
+                report.interrupted.append(run_id)
+            if not dry_run:
+                path.unlink(missing_ok=True)
 
     def _orphans(self, report: Reconciled, dry_run: bool) -> None:
         names = sorted(path.name for path in self.root.iterdir() if _ATTEMPT.match(path.name))

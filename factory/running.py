@@ -68,34 +68,44 @@ def run_job(
 ) -> tuple[int, RunEnd]:
     """Carry a job out and record it: the run's number and how it ended. Raises ProviderError, or what the database
     raises; the run then stands as failed."""
-    tracer = Tracer.start(job.request, workflow=workflow.name, provider=provider.name, owner_id=owner_id)
-    run_id = tracer.run.pk
-    state = "failed"
+    with store.running() as token:
+        tracer = Tracer.start(
+            job.request, workflow=workflow.name, provider=provider.name, owner_id=owner_id, process=token
+        )
+        try:
+            end = _carry_out(workflow, job, provider, store, tracer, progress)
+        except Exception as error:
+            tracer.note(f"{type(error).__name__}: {error}", is_error=True)
+            tracer.end("failed")
+            raise
+        if end.reason:
+            tracer.note(end.reason, is_error=end.state == "failed")
+        tracer.end(end.state)
+        return tracer.run.pk, end
+
+
+def _carry_out(
+    workflow: Workflow,
+    job: Job,
+    provider: Provider,
+    store: SnapshotStore,
+    tracer: Tracer,
+    progress: Callable[[str], None],
+) -> RunEnd:
+    workspace = _workspace(tracer.run.pk)
+    tracer.place(str(workspace))
+    session = provider.open(workspace, tracer.run.pk)
     try:
-        with store.running(run_id):
-            workspace = _workspace(run_id)
-            tracer.place(str(workspace))
-            session = provider.open(workspace, run_id)
-            try:
-                end = WorkflowRun(
-                    workflow,
-                    job,
-                    session,
-                    RunRecorder(tracer, store, provider.name),
-                    check=lambda command: run_check(command, workspace),
-                    progress=progress,
-                ).run()
-            finally:
-                session.close()
-            state = end.state
-            if end.reason:
-                tracer.note(end.reason, is_error=state == "failed")
-            return run_id, end
-    except Exception as error:
-        tracer.note(f"{type(error).__name__}: {error}", is_error=True)
-        raise
+        return WorkflowRun(
+            workflow,
+            job,
+            session,
+            RunRecorder(tracer, store, provider.name),
+            check=lambda command: run_check(command, workspace),
+            progress=progress,
+        ).run()
     finally:
-        tracer.end(state)  # type: ignore[arg-type]
+        session.close()
 
 
 def _workspace(run_id: int) -> Path:

@@ -42,8 +42,10 @@ class Tracer:
         self.number = 0
 
     @classmethod
-    def start(cls, request: ResolvedRequest, *, workflow: str, provider: str, owner_id: int | None) -> "Tracer":
-        """Open a run."""
+    def start(
+        cls, request: ResolvedRequest, *, workflow: str, provider: str, owner_id: int | None, process: str = ""
+    ) -> "Tracer":
+        """Open a run. `process` is the token of the lock that its process holds."""
         return cls(
             FactoryRun.objects.create(
                 owner_id=owner_id,
@@ -54,6 +56,7 @@ class Tracer:
                 request_path=request.path,
                 request_bytes=request.byte_count,
                 request_sha256=request.sha256,
+                process=process,
                 started_at=timezone.now(),
             )
         )
@@ -173,21 +176,23 @@ class Rows:
                 known[attempt_id].add(seq)
         return known
 
-    def interrupted(self, run_id: int) -> bool:
+    def interrupted(self, token: str, *, dry_run: bool) -> int | None:
         now = timezone.now()
+        running = FactoryRun.objects.filter(process=token, state=State.RUNNING)
+        run_id = running.values_list("pk", flat=True).first()
+        if run_id is None or dry_run:
+            return run_id
         with transaction.atomic():
-            if not FactoryRun.objects.filter(pk=run_id, state=State.RUNNING).update(state=State.FAILED, ended_at=now):
-                return False
+            running.update(state=State.FAILED, ended_at=now)
             AgentAttempt.objects.filter(run_id=run_id, state=State.RUNNING).update(
                 state=State.FAILED,
                 failure=Failure.INTERRUPTED,
                 error="the factory's process ended before this attempt did",
                 ended_at=now,
             )
-            RunNote.objects.create(
-                run_id=run_id, text="the factory's process ended before the run did", is_error=True, at=now
-            )
-        return True
+            text = "the factory's process ended before the run did"
+            RunNote.objects.create(run_id=run_id, text=text, is_error=True, at=now)
+        return run_id
 
 
 class FoundRun:

@@ -158,7 +158,9 @@ def test_a_racer_never_leads_the_capture_out_of_its_folder(
         tmp_path,
     )
     seen = set()
-    for number in range(ROUNDS):
+    for number in range(20 * ROUNDS):  # on a busy machine the racer may be late
+        if number >= ROUNDS and len(seen) > 1:
+            break
         kept = tmp_path / f"kept-{number}"
         packet = capture(kept, call_with(context))
         seen |= {item.capture_status for item in packet.items}

@@ -72,7 +72,10 @@ class Command(BaseCommand):
         owner_id = _owner(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
         say = _speaker(options["json"])
-        _say_reconciled(store.reconcile(), say)
+        try:
+            _say_reconciled(store.reconcile(), say)
+        except StoreError as busy:  # another run holds the lock: tidying can wait for the next start
+            say(str(busy))
         say(_took(request))
         run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner_id, progress=say)
         if options["json"]:
