@@ -77,15 +77,21 @@ def clamp(asked: str, amount: Amount | None, legal: Legal) -> Decision:
 def _raise_to(asked: str, amount: Amount | None, least: int, most: int, stack: int) -> tuple[int, Change | None]:
     """The total that is sent for a raise that is offered."""
     renamed: Change | None = None if asked == "raise" else "rename"
-    if asked == "all_in" or amount == most:
+    if asked == "all_in":
         return most, renamed
-    if amount is None or amount != amount:  # no number, or not a number: the least is the nearest to nothing
+    if amount is None or _is_nan(amount):  # the least is the nearest to nothing
         return least, "clamp"
+    if amount == most:
+        return most, renamed
     if amount == stack:
         # All that is left, by somebody who counts the stack where the table counts the street's total.
         return most, "all_in"
     sent = int(min(max(amount, least), most))
     return sent, renamed if sent == amount else "clamp"
+
+
+def _is_nan(amount: Amount) -> bool:
+    return amount.is_nan() if isinstance(amount, Decimal) else amount != amount  # a signalling NaN cannot be compared
 
 
 def _change(asked: str, sent: str) -> Change | None:
