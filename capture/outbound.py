@@ -6,9 +6,12 @@ is no part of any decision and is not kept.
 
 import json
 import re
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, Final
+from uuid import UUID
 
-from capture.frozen import freeze, thaw
+from capture.frozen import Marker, freeze, thaw, type_name
 
 REDACTED: Final = "[redacted]"
 CREDENTIALS: Final = frozenset(
@@ -25,7 +28,14 @@ def redact(value: Any) -> Any:
     Names are compared whole, without case, `-` and `_`, at every depth and inside JSON text; all other text is
     left as it is. The marker says nothing about the value. The argument is never changed.
     """
-    return _redacted(thaw(freeze(value)))
+    try:
+        return _redacted(value)
+    except RecursionError:
+        pass
+    try:
+        return _redacted(thaw(freeze(value)))  # cycles are cut there
+    except RecursionError:
+        return Marker("too_deep", type_name(value))  # what cannot be looked through is not kept
 
 
 class TurnOutbound:
@@ -60,16 +70,31 @@ def _is_credential(name: object) -> bool:
     return isinstance(name, str) and name.casefold().replace("-", "").replace("_", "") in CREDENTIALS
 
 
+_ATOMS: Final = frozenset({int, float, bool, type(None), Decimal, datetime, date, time, timedelta, UUID, Marker})
+_NAMES: Final = frozenset({str, bytes, int, float, bool, type(None)})
+
+
 def _redacted(value: Any) -> Any:
-    if isinstance(value, str):
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is str:
         return _redacted_text(value)
-    if isinstance(value, dict):
+    if kind is dict and _NAMES.issuperset(map(type, value)):
         return {key: REDACTED if _is_credential(key) else _redacted(item) for key, item in value.items()}
-    if isinstance(value, list):
+    if kind is list:
         return [_redacted(item) for item in value]
-    if isinstance(value, bytes):
+    if kind is bytes:
         return _redacted_bytes(value)
-    return value
+    return _redacted_object(value)
+
+
+def _redacted_object(value: Any) -> Any:
+    """Anything else as the plain value it freezes to: a struct or an enum hides no field."""
+    plain = thaw(freeze(value))
+    if isinstance(plain, dict):  # its keys may be of any kind now, and none of them is looked into
+        return {key: REDACTED if _is_credential(key) else _redacted(item) for key, item in plain.items()}
+    return _redacted(plain)
 
 
 def _redacted_bytes(value: bytes) -> bytes:
