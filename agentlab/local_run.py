@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import redis
 from django.conf import settings
 from django.core.management import call_command
+from redis import Redis, RedisError
 
 from agentlab.agents import demo
 from agentlab.common import local_site
@@ -67,11 +67,11 @@ def prepare() -> None:
 
 
 @contextmanager
-def capture_redis() -> Iterator[None]:
-    """A private Redis for the life of the block, or the one that the environment names."""
+def capture_redis() -> Iterator[Child | None]:
+    """A private Redis for the life of the block, or None where the environment names another."""
     if os.environ.get("AGENT_CAPTURE_REDIS_URL"):
         _ask(settings.AGENT_CAPTURE_REDIS_URL)
-        yield
+        yield None
         return
     server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET)
     deadline = time.monotonic() + LEFTOVER_GONE_WITHIN
@@ -80,7 +80,8 @@ def capture_redis() -> Iterator[None]:
             raise UpError(f"another Redis runs at {server.socket}: end the command that started it")
         time.sleep(0.1)
     with server:
-        yield
+        assert server.process is not None
+        yield Child("the private Redis", server.process, server.log)
 
 
 def start_site(children: Children, listener: socket.socket, log: Path) -> Child:
@@ -88,6 +89,7 @@ def start_site(children: Children, listener: socket.socket, log: Path) -> Child:
     server = [sys.executable, "-m", "gunicorn", "agentlab.wsgi:application", "--bind", f"fd://{listener.fileno()}"]
     server += ["--worker-class", "gthread", "--workers", str(WORKERS), "--threads", str(THREADS)]
     server += ["--graceful-timeout", "3", "--no-control-socket", "--log-level", "warning"]
+    server += ["--chdir", str(settings.BASE_DIR)]
     site = children.start("the site", server, log=log, env=_environment(listener), pass_fds=[listener.fileno()])
     deadline = time.monotonic() + ANSWERS_WITHIN
     while (why := _does_not_answer(listener)) and time.monotonic() < deadline:
@@ -106,9 +108,11 @@ def start_play(children: Children, hands: int | None, log: Path) -> Child:
     return children.start("the table", command, log=log, env=os.environ)
 
 
-def watch(children: Children, table: Child | None, on_played: Callable[[], object]) -> None:
+def watch(children: Children, redis: Child | None, table: Child | None, on_played: Callable[[], object]) -> None:
     """Until a signal comes. Raises ProcessError when a child ends that should not; a table may, when all is played."""
     while True:
+        if redis and redis.code is not None:
+            raise redis.ended()
         if dead := children.dead():
             if dead is not table or dead.code != 0:
                 raise dead.ended()
@@ -143,8 +147,8 @@ def _does_not_answer(listener: socket.socket) -> str:
 
 def _ask(redis_url: str) -> None:
     try:
-        client = redis.Redis.from_url(redis_url, socket_connect_timeout=3, socket_timeout=3)
+        client = Redis.from_url(redis_url, socket_connect_timeout=3, socket_timeout=3)
         client.ping()
         client.close()
-    except (redis.RedisError, OSError, ValueError) as error:  # its text may hold the URL and its password
+    except (RedisError, OSError, ValueError) as error:  # its text may hold the URL and its password
         raise UpError(f"AGENT_CAPTURE_REDIS_URL is set, and no Redis answers there ({type(error).__name__})") from None

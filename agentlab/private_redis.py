@@ -47,6 +47,10 @@ class PrivateRedis:
     def url(self) -> str:
         return f"unix://{self.socket}?db=0"
 
+    @property
+    def log(self) -> Path:
+        return self.socket.with_name("redis.log")
+
     def is_up(self) -> bool:
         """Whether a server answers at the socket, ours or another process's."""
         if not self.socket.exists():
@@ -68,7 +72,7 @@ class PrivateRedis:
         self.socket.unlink(missing_ok=True)
         arguments = ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700", "--dir", str(folder)]
         arguments += ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction", *self.options]
-        with (folder / "redis.log").open("ab") as log:
+        with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [find_binary(), *arguments],
                 stdin=subprocess.DEVNULL,
@@ -78,18 +82,18 @@ class PrivateRedis:
                 preexec_fn=end_with_parent,  # noqa: PLW1509 - one prepared call
             )
         try:
-            self._wait(time.monotonic() + timeout, folder / "redis.log")
+            self._wait(time.monotonic() + timeout)
         except BaseException:
             self.stop()
             raise
         return self
 
-    def _wait(self, deadline: float, log: Path) -> None:
+    def _wait(self, deadline: float) -> None:
         while not self.is_up():
             if self.process is None or self.process.poll() is not None:
-                raise PrivateRedisError(f"the private Redis did not start; see {log}")
+                raise PrivateRedisError(f"the private Redis did not start; see {self.log}")
             if time.monotonic() > deadline:
-                raise PrivateRedisError(f"the private Redis did not answer in time; see {log}")
+                raise PrivateRedisError(f"the private Redis did not answer in time; see {self.log}")
             time.sleep(0.02)
 
     def stop(self) -> None:

@@ -64,7 +64,8 @@ class Stopping:
 
     def __enter__(self) -> "Stopping":
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, self._signalled)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # `nohup` means it
+                signal.signal(number, self._signalled)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import User
 
 from agentlab.agents.models import Agent, AgentVersion
-from agentlab.agents.services import Draft, draft_of, newest_version, publish
+from agentlab.agents.services import Draft, newest_version, publish
 
 OPERATOR = "operator"
 OWNERS = ("ada", "ben")
@@ -36,9 +36,9 @@ def ensure_people(*, reset: bool = False) -> dict[str, str | None]:
 
 
 def ensure_house(residents: Sequence[Resident], *, base_prompt: str, model: str = "house") -> list[AgentVersion]:
-    """The residents as agents with a published version each, shared out between the owners in turn.
+    """The residents as agents, shared out between the owners in turn; the newest version of each.
 
-    A resident whose text has changed gets a new version; an agent that somebody else has taken over stays theirs.
+    A resident that has published anything is left as it is: an owner's own words stay, and so does another owner.
     """
     owners = [_person(name) for name in OWNERS]
     versions = []
@@ -47,8 +47,7 @@ def ensure_house(residents: Sequence[Resident], *, base_prompt: str, model: str 
             id=resident.slug, defaults={"name": resident.name, "owner": owners[place % len(owners)]}
         )
         draft = Draft(base_prompt, resident.strategy, resident.skill_sections, model)
-        newest = newest_version(agent)
-        versions.append(newest if newest and draft_of(newest) == draft else publish(agent, draft))
+        versions.append(newest_version(agent) or publish(agent, draft))
     return versions
 
 

@@ -54,7 +54,7 @@ class Command(BaseCommand):
         ready = ReadyFile(options["ready_file"]) if options["ready_file"] else None
         listener = stack.enter_context(local_run.listen(options["host"], options["port"]))
         local_run.prepare()
-        stack.enter_context(local_run.capture_redis())
+        redis = stack.enter_context(local_run.capture_redis())
         children = stack.enter_context(Children(stopping))
         logs = make_private(settings.STATE_DIR / "logs")
         local_run.start_site(children, listener, logs / "site.log")
@@ -65,18 +65,21 @@ class Command(BaseCommand):
             users = {name: password for name, password in people.items() if password}
             ready.write(url=local_run.url(listener), users=users, service_key=settings.AGENT_CAPTURE_SERVICE_KEY)
         table = None if options["no_play"] else local_run.start_play(children, options["hands"], logs / "table.log")
-        local_run.watch(children, table, lambda: self.stdout.write("All hands are played; the site stays."))
+        local_run.watch(children, redis, table, lambda: self._say("All hands are played; the site stays."))
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
 
     def _say_where(self, url: str, people: dict[str, str | None]) -> None:
-        self.stdout.write(f"agentlab is at {url} (Ctrl-C ends it)\n\n")
+        self._say(f"agentlab is at {url} (Ctrl-C ends it)\n")
         for name, password in people.items():
-            self.stdout.write(f"  {name:10}{password or '(as before)':20}{SEES[name]}")
+            self._say(f"  {name:10}{password or '(as before)':20}{SEES[name]}")
         if all(people.values()):
-            self.stdout.write("\nThe passwords are shown this once: only their hashes are kept.")
+            self._say("\nThe passwords are shown this once: only their hashes are kept.")
         else:
-            self.stdout.write("\nPasswords are as before; --reset-passwords makes new ones.")
-        self.stdout.write(f"Data and logs: {settings.STATE_DIR}")
-        self.stdout.flush()
+            self._say("\nPasswords are as before; --reset-passwords makes new ones.")
+        self._say(f"Data and logs: {settings.STATE_DIR}")
 
 
 def _port(text: str) -> int:
