@@ -51,6 +51,7 @@ class Operation(APIView):
     permission_classes: Any = [IsService]
     parser_classes = [SmallJSONParser]
     content_negotiation_class = OnlyJson
+    metadata_class = None  # OPTIONS says nothing
     source: Callable[[], HandSource] = LocalHands
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:

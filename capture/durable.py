@@ -17,7 +17,7 @@ _FROZEN = ("knowledge", "decision")
 def to_row(turn: Turn, *, agent_version_id: str | None, pinned_at: datetime) -> AgentCallRecord:
     """The row that keeps this turn, unsaved. Raises TurnError for a turn that cannot be written."""
     turn = replace(turn, agent_version_id=agent_version_id)
-    record = read_record(encode_turn(turn, freeze_decision(turn.decision)))
+    record = read_record(encode_turn(turn, freeze_decision(turn))[0])
     key = turn.key
     texts = {name: _bytes(record.pop(name, None)) for name in _TEXTS}
     frozen = {name: record.pop(name, None) for name in _FROZEN}

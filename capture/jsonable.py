@@ -47,7 +47,7 @@ def from_json(value: Any) -> Any:
         return {name: from_json(item) for name, item in value.items()}
     try:
         return _MARKERS.get(key[1:], _unknown)(content)
-    except (TypeError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise ValueError("not a marker of a recorded value") from error
 
 
