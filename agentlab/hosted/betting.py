@@ -58,6 +58,10 @@ class TournamentState(State):
         actor = self.actor_indices[0]
         return int(min(self.stacks[actor] + self.bets[actor], self.price + self.full_raise))
 
+    def verify_folding(self) -> None:
+        if not self.checking_or_calling_amount:
+            raise ValueError("nobody is to act, or checking is free")
+
     def _verify_completion_betting_or_raising(self) -> None:
         if not self.actor_indices:
             raise ValueError("nobody is to act")
