@@ -108,9 +108,15 @@ def _amounts(hand: dict[str, Any], name: str) -> list[Decimal]:
     values = hand.get(name)
     if not isinstance(values, list) or not values:
         raise Unplayable(f"{name} is missing")
-    if any(type(value) not in (int, Decimal) or not -MAX_CHIPS < value < MAX_CHIPS for value in values):
+    if not all(_is_amount(value) for value in values):
         raise Unplayable(f"{name} holds something that is no amount of chips")
     return [Decimal(value) for value in values]
+
+
+def _is_amount(value: object) -> bool:
+    if type(value) is int or (isinstance(value, Decimal) and value.is_finite()):
+        return -MAX_CHIPS < value < MAX_CHIPS
+    return False
 
 
 def _scale(amounts: list[Decimal]) -> int:

@@ -46,7 +46,6 @@ def test_against_a_short_big_blind_alone_the_small_blind_owes_only_what_counts()
 
 def test_the_least_raise_is_not_cut_by_the_opponents_stack() -> None:  # HA-9
     hand = play(make_hand([200, 1000], blinds=(10, 20)), 100, 180)
-    assert hand.legal().least == 260 or hand.legal().moves == ("fold", "call")
     assert hand.legal().least == 260
 
 
@@ -158,7 +157,7 @@ def test_an_odd_chip_goes_to_the_first_winner_left_of_the_button_with_antes_and_
     cards = ["AhKh", "2c7d", "AdKd", "3c8d", "4c9d", "QsJc", "AsKs"]
     hand = make_hand([101] * 7, blinds=(1, 2), antes=[1] * 7, cards=cards, board="AcKc5h6s9s")
     play(hand, 100, "f", "f", "f", "c", "c", "f")
-    assert hand.settlement().pots == ((101 * 3 + 1 * 4 + 2 - 0, {0: 103, 2: 103, 6: 103}),)
+    assert hand.settlement().pots == ((309, {0: 103, 2: 103, 6: 103}),)
     assert sum(stacks(hand)) == 707
 
 
