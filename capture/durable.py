@@ -27,11 +27,11 @@ def to_row(turn: Turn, *, agent_version_id: str | None, pinned_at: datetime) -> 
         table_id=key.table_id,
         hand_number=key.hand_number,
         action_index=key.action_index,
-        agent_version_id=agent_version_id,
+        agent_version_id=None if agent_version_id is None else _searchable(agent_version_id),
         envelope=text_bytes(turn.prompt.envelope),
         envelope_hash=record.pop("envelope"),
         facts=freeze(record),
-        model=turn.model[:200],
+        model=_searchable(turn.model),
         captured_at=turn.captured_at,
         pinned_at=pinned_at,
         **texts,
@@ -51,6 +51,11 @@ def from_row(row: AgentCallRecord) -> Turn:
     record["key"] = [row.agent_id, row.table_id, row.hand_number, row.action_index]
     record["envelope"] = row.envelope_hash
     return decode_turn(record, envelope)
+
+
+def _searchable(name: str) -> str:
+    """As much of a name as a text column takes; the exact one is in `facts`."""
+    return name.replace("\0", "?").encode("utf-8", "replace").decode()[:200]
 
 
 def _bytes(text: str | None) -> bytes | None:

@@ -231,9 +231,8 @@ print(json.dumps(pinned), flush=True)
 def test_pins_at_once_by_two_processes_on_postgresql_insert_one_set_of_rows(capture_redis_server: str) -> None:  # PIN-3
     for hand in range(PINS):
         play([turn("rocky", index, hand=hand) for index in range(4)])
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"}
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "agentlab.settings", "PYTHONPATH": str(ROOT)}
     environment["AGENT_CAPTURE_REDIS_URL"] = capture_redis_server
-    environment["PYTHONPATH"] = str(ROOT)
     children = [
         subprocess.Popen(
             [sys.executable, "-c", CHILD, connection.settings_dict["NAME"], str(PINS)],

@@ -269,6 +269,14 @@ def test_any_text_is_read_back_exactly_from_both_stores(capture_redis: redis.Red
     assert read_hand(TABLE, HAND, agent_id="rocky").turns[0].turn == odd
 
 
+def test_names_that_no_text_column_can_hold_are_kept_exactly(capture_redis: redis.Redis) -> None:  # CAP-9
+    odd = turn("rocky", 0, model="a\0b\ud800" + "m" * 300, agent_version_id="v" * 300, routing="\0")
+    write(odd)
+    keep()
+    capture_redis.flushdb()
+    assert read_hand(TABLE, HAND, agent_id="rocky").turns[0].turn == odd
+
+
 def test_a_hand_reads_its_kept_turns_and_says_so_when_redis_does_not_answer(settings) -> None:  # RD-2, VW-6
     play([turn("rocky", 0), turn("nit", 1)])
     keep()
@@ -293,8 +301,9 @@ def test_ids_that_no_store_could_hold_are_refused_before_any_store_is_asked(tabl
 
 @pytest.mark.parametrize("odd", ["a:b", "{a}", "a%3Ab", "*", "a b", "ü", "-" * 200])
 def test_odd_ids_reach_their_own_turns_and_nobody_elses(odd: str) -> None:  # CAP-12
-    play([turn(odd, 0, table=odd), turn("b", 1, table=odd), turn(odd, 2, table="a")])
-    assert [view.turn for view in read_hand(odd, HAND, agent_id=odd).turns] == [turn(odd, 0, table=odd)]
+    mine = turn(odd, 0, table=odd, agent_version_id="v1")
+    write(mine, turn("b", 1, table=odd), turn(odd, 2, table="a"))
+    assert [view.turn for view in read_hand(odd, HAND, agent_id=odd).turns] == [mine]
 
 
 def test_keys_that_expire_one_by_one_between_two_reads_leave_a_gap_that_the_ledger_names(
