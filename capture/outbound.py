@@ -110,48 +110,54 @@ _read_json = json.JSONDecoder(strict=False).raw_decode
 def _redacted_text(text: str) -> str:
     """JSON in the text, whole, cut off or amid prose: values of credential names are cut out, the rest stays byte
     for byte. Strings that hold JSON themselves are looked into."""
-    if '"' not in text:
-        return text
     parts: list[str] = []
     done = position = 0
     while found := _STRING.search(text, position):
         position = found.end() if found[2] else found.start() + 1
-        if found[2]:
-            end = _value_end(text, position) if _is_credential(_unquoted(found[1])) else None
-            new = f'"{REDACTED}"'
-            start = position
-        else:
-            start, end = found.start(), found.end(1) + 1
-            new = _redacted_string(found[1])
-            end = end if new else None
-        if end is not None:
+        cut = _cut_value(text, found) if found[2] else _cut_string(found)
+        if cut is not None:
+            start, position, new = cut
             parts += [text[done:start], new]
-            done = position = end
-    return "".join(parts) + text[done:] if parts else text
+            done = position
+    clean = "".join(parts) + text[done:] if parts else text
+    return _redacted_inside(clean) if '\\"' in clean else clean
 
 
-def _unquoted(inner: str) -> str:
+def _redacted_inside(text: str) -> str:
+    """The inside of a JSON string, found without its outer quotes."""
+    inside = text.replace('\\"', '"')
+    clean = _redacted_text(inside)
+    return clean.replace('"', '\\"') if clean != inside else text
+
+
+_Cut = tuple[int, int, str]  # from, to, and what stands there instead
+
+
+def _cut_value(text: str, name: re.Match[str]) -> _Cut | None:
+    """The JSON value of a credential's name; all that is left where it is cut off; nothing where none begins."""
+    if not _is_credential(_unquoted(name[1])):
+        return None
+    start = name.end()
     try:
-        value = _read_json(f'"{inner}"')[0]
-    except ValueError:
-        return inner
-    return value if isinstance(value, str) else inner
+        end = _read_json(text, start)[1]
+    except (ValueError, RecursionError):
+        if text[start : start + 1] not in ('"', "{", "["):
+            return None
+        end = len(text)
+    return start, end, f'"{REDACTED}"'
 
 
-def _value_end(text: str, start: int) -> int | None:
-    """Where the JSON value at `start` ends; the end of the text where it is cut off; None where none begins."""
-    try:
-        return _read_json(text, start)[1]
-    except RecursionError:
-        return len(text)
-    except ValueError:
-        return len(text) if text[start : start + 1] in ('"', "{", "[") else None
-
-
-def _redacted_string(inner: str) -> str:
-    """The JSON string rewritten without credentials, or nothing where there were none in it."""
-    if '\\"' not in inner:
-        return ""
-    value = _unquoted(inner)
+def _cut_string(string: re.Match[str]) -> _Cut | None:
+    """A JSON string rewritten without the credentials of the JSON that it holds; nothing where it holds none."""
+    if "\\" not in string[1]:
+        return None
+    value = _unquoted(string[1])
     clean = _redacted_text(value)
-    return json.dumps(clean) if clean != value else ""
+    return (string.start(), string.end(1) + 1, json.dumps(clean)) if clean != value else None
+
+
+def _unquoted(inside: str) -> str:
+    try:
+        return str(_read_json(f'"{inside}"')[0])
+    except ValueError:  # an escape that JSON does not know
+        return inside.replace('\\"', '"')
