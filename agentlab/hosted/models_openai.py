@@ -35,7 +35,7 @@ class OpenAIModel:
     async def complete(self, prompt: str, *, timeout: float) -> Completion:
         try:
             async with self._client.chat.completions.with_streaming_response.create(
-                model=self.name, messages=[{"role": "user", "content": prompt}], timeout=timeout
+                model=self.name, messages=[{"role": "user", "content": prompt}], timeout=timeout + 1
             ) as response:
                 body = await _bounded(response)
         except openai.APITimeoutError:
@@ -46,8 +46,6 @@ class OpenAIModel:
             raise ModelFailed(f"the endpoint answered {error.status_code}") from None
         except openai.APIConnectionError:
             raise ModelFailed("the endpoint cannot be reached") from None
-        except OSError:  # a connection that breaks while the body is read
-            raise ModelFailed("the connection broke") from None
         return self._read(body)
 
     def _read(self, body: bytes) -> Completion:
@@ -77,10 +75,15 @@ class OpenAIModel:
 
 async def _bounded(response: Any) -> bytes:
     body = bytearray()
-    async for part in response.iter_bytes():
-        body += part
-        if len(body) > MAX_BODY_BYTES:
-            raise ModelFailed("the answer is too large")
+    try:
+        async for part in response.iter_bytes():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                raise ModelFailed("the answer is too large")
+    except (ModelFailed, openai.OpenAIError):
+        raise
+    except Exception:  # while a body is read, the client lets the HTTP library's own errors through
+        raise ModelFailed("the connection broke") from None
     return bytes(body)
 
 
