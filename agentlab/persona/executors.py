@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-WINDOW = 16  # jobs for each worker
+WINDOW = 32  # jobs for each worker
 SHAPES = "inline, processes:N, dask:ADDRESS or dask-local:N"
 
 Work = Callable[[bytes], bytes]

@@ -19,9 +19,9 @@ def trace_sha256(run: StudyRun) -> str:
     sequences: the same for the same study file, whatever ran it."""
     digest = hashlib.sha256(bytes.fromhex(run.study_sha256))
     rows = TraceEvent.objects.filter(run=run).order_by("persona", "turn", "sequence")
-    for *place, payload in rows.values_list("persona", "turn", "sequence", "payload").iterator(chunk_size=CHUNK):
-        digest.update(struct.pack(">IIII", *place, len(payload)))
-        digest.update(payload)
+    fields = ("persona", "turn", "sequence", "payload")
+    for persona, turn, sequence, payload in rows.values_list(*fields).iterator(chunk_size=CHUNK):
+        digest.update(struct.pack(">IIII", persona, turn, sequence, len(payload)) + payload)
     return digest.hexdigest()
 
 

@@ -15,13 +15,13 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass
 
 import msgspec
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
 from agentlab.persona.adapters import REMOTE
 from agentlab.persona.executors import Work, Workers
-from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun
 from agentlab.persona.planning import Plan, Stretch
 from agentlab.persona.replaying import trace_sha256
 from agentlab.persona.runs import RunError
@@ -29,10 +29,20 @@ from agentlab.persona.study import study_from
 from agentlab.persona.values import canonical
 from agentlab.persona.work import Done, Job, run_job
 
-STRETCH = 10  # turns of a job: what one job costs beside its turns is shared by so many
+STRETCH = 20  # turns of a job: what one job costs beside its turns is shared by so many
 PATIENCE = 600.0  # seconds after which a job is given again
 TRIES = 3  # that often a job may take its worker down alone, or stay unanswered, before its persona is given up
 HEARTBEAT = 5.0  # seconds between signs of life
+GATHER = 0.2  # seconds that answers wait at most for others, so that many share a transaction
+
+INSERT_EVENT = (
+    "INSERT INTO study_trace (run_id, persona, turn, sequence, kind, label, payload, seal)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)"
+)
+WRITE_CHECKPOINT = (
+    "INSERT INTO study_checkpoints (run_id, persona, turn, state) VALUES (%s, %s, %s, %s)"
+    " ON CONFLICT (run_id, persona) DO UPDATE SET turn = excluded.turn, state = excluded.state"
+)
 
 
 @dataclass(frozen=True)
@@ -124,8 +134,8 @@ class Runner:
 
     def _jobs(self, stretches: list[Stretch]) -> Iterator[_Slot]:
         numbers = [one.number for one in stretches if not one.arrives]
-        rows = Checkpoint.objects.filter(run=self.run, persona__in=numbers) if numbers else Checkpoint.objects.none()
-        states = dict(rows.values_list("persona", "state"))
+        rows = Checkpoint.objects.filter(run=self.run, persona__in=numbers).values_list("persona", "state")
+        states = dict(rows) if numbers else {}
         for one in stretches:
             persona = self.study.personas[one.number]
             job = Job(
@@ -154,7 +164,7 @@ class Runner:
     def _take(self) -> None:
         """Wait for an answer, then take every one that is there."""
         try:
-            answer = self._answers.get(timeout=HEARTBEAT)
+            answer = self._answers.get(timeout=GATHER if self._slots[0].done else HEARTBEAT)
             while True:
                 if answer:
                     self._answered(*answer)
@@ -196,14 +206,12 @@ class Runner:
 
     # Writing ------------------------------------------------------------------------------------------------
 
-    def _commit(self) -> None:
+    def _commit(self, *, now: bool = False) -> None:
         """Write every answer whose turn it is in the order of the jobs, in one transaction."""
-        ready: list[tuple[_Slot, Done]] = []
-        for slot in self._slots:
-            if slot.done is None:
-                break
-            ready.append((slot, slot.done))
-        if not ready and time.monotonic() - self._beaten < HEARTBEAT:
+        ready = list(self._ready())
+        waited = time.monotonic() - self._beaten
+        enough = ready and 2 * len(ready) >= len(self._slots)
+        if not (now or enough or waited >= (GATHER if ready else HEARTBEAT)):
             return
         with transaction.atomic():
             self._still_mine(ready)
@@ -215,6 +223,13 @@ class Runner:
             self._written += done.turns
         if ready:
             self._on_progress(self._progress())
+
+    def _ready(self) -> Iterator[tuple[_Slot, Done]]:
+        """The answered jobs before the first that is not."""
+        for slot in self._slots:
+            if slot.done is None:
+                return
+            yield slot, slot.done
 
     def _still_mine(self, ready: list[tuple[_Slot, Done]]) -> None:
         """Count what is about to be written, if this runner still holds the run."""
@@ -229,37 +244,27 @@ class Runner:
             raise RunError(f"another runner has taken over study {self.run.pk}")
 
     def _write(self, ready: list[tuple[_Slot, Done]]) -> None:
-        TraceEvent.objects.bulk_create(
-            TraceEvent(
-                run_id=self.run.pk,
-                persona=slot.number,
-                turn=event.turn,
-                sequence=event.sequence,
-                kind=event.kind,
-                label=event.label,
-                payload=event.payload,
-                seal=event.seal,
+        """Plain SQL: through model instances, writing would cost more than the turns and two workers would wait on it."""
+        run = self.run.pk
+        with connection.cursor() as cursor:
+            cursor.executemany(
+                INSERT_EVENT,
+                [
+                    (run, slot.number, e.turn, e.sequence, e.kind, e.label, e.payload, e.seal)
+                    for slot, done in ready
+                    for e in done.events
+                ],
             )
-            for slot, done in ready
-            for event in done.events
-        )
-        Checkpoint.objects.bulk_create(
-            [
-                Checkpoint(run_id=self.run.pk, persona=slot.number, turn=done.turn, state=done.state)
-                for slot, done in ready
-                if done.events
-            ],
-            update_conflicts=True,
-            unique_fields=["run", "persona"],
-            update_fields=["turn", "state"],
-        )
+            cursor.executemany(
+                WRITE_CHECKPOINT, [(run, slot.number, done.turn, done.state) for slot, done in ready if done.events]
+            )
         for slot, done in ready:
             if done.failure:
                 StudyPersona.objects.filter(run=self.run, number=slot.number).update(failed=done.failure)
 
     def _finish(self) -> None:
         """Write what has been answered and say how it stands."""
-        self._commit()
+        self._commit(now=True)
         Status = StudyRun.Status
         status = Status.STOPPED
         if not self._stopping.is_set():

@@ -5,7 +5,8 @@ that the same content in another spelling is the same study. Each refusal is one
 """
 
 from collections import Counter
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -177,11 +178,30 @@ class Study(msgspec.Struct, frozen=True, dict=True):
 
     def shown(self, persona: str, first: int, last: int) -> tuple[Presentation, ...]:
         """What one persona is shown in turns first…last (both counted from 1). Turn t is at time t · step."""
-        return tuple(self._presentation(persona, turn) for turn in range(first, last + 1))
+        if self.order == "listed":
+            return self._listed(first, last)
+        orders = {round: self._shuffled(persona, round) for round in range(self._round(first), self._round(last) + 1)}
+        return tuple(
+            self._presentation(turn, orders[self._round(turn)][self._place(turn)]) for turn in range(first, last + 1)
+        )
 
-    def _presentation(self, persona: str, turn: int) -> Presentation:
-        round, place = divmod(turn - 1, len(self.stimuli))
-        index = place if self.order == "listed" else self._shuffled(persona, round)[place]
+    @cached_property
+    def _listed(self) -> Callable[[int, int], tuple[Presentation, ...]]:
+        """The same for every persona, so made once for those that follow each other."""
+
+        @lru_cache(maxsize=4)
+        def shown(first: int, last: int) -> tuple[Presentation, ...]:
+            return tuple(self._presentation(turn, self._place(turn)) for turn in range(first, last + 1))
+
+        return shown
+
+    def _round(self, turn: int) -> int:
+        return (turn - 1) // len(self.stimuli)
+
+    def _place(self, turn: int) -> int:
+        return (turn - 1) % len(self.stimuli)
+
+    def _presentation(self, turn: int, index: int) -> Presentation:
         one = self.stimuli[index]
         return Presentation(
             turn, turn * self.step, one.id, one.text, one.source, one.position, one.social_proof, one.stances
