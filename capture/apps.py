@@ -4,3 +4,6 @@ from django.apps import AppConfig
 class CaptureConfig(AppConfig):
     name = "capture"
     label = "capture"
+
+    def ready(self) -> None:
+        from capture import checks, service_key  # noqa: F401 - both register themselves

@@ -1,0 +1,105 @@
+"""System checks of what can be misconfigured around capture."""
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from redis import Redis, RedisError
+from redis.connection import parse_url
+
+LEAST_KEY = 16  # characters
+
+
+@register(Tags.caches)
+def capture_redis_is_its_own(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """The buffer must not share a database with a cache: a cache may be cleared or evicted at any time."""
+    capture = _place(settings.CACHES["capture"])
+    return [
+        Error(
+            f"The capture buffer is in the same Redis database as the {name!r} cache.",
+            hint="Give AGENT_CAPTURE_REDIS_URL and CACHE_URL two servers, or at least two database numbers.",
+            id="capture.E001",
+        )
+        for name, cache in settings.CACHES.items()
+        if name != "capture" and _place(cache) == capture
+    ]
+
+
+def _place(cache: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Server and database number of a Redis cache; None for any other cache."""
+    location = cache.get("LOCATION")
+    url = location[0] if isinstance(location, list | tuple) else location
+    if "redis" not in cache["BACKEND"].lower() or not isinstance(url, str):
+        return None
+    parts = parse_url(url)
+    host = {"localhost": "127.0.0.1", "::1": "127.0.0.1"}.get(parts.get("host", "localhost"), parts.get("host"))
+    server = (parts["path"],) if "path" in parts else (host or "127.0.0.1", parts.get("port", 6379))
+    return (*server, parts.get("db", 0))
+
+
+@register(Tags.caches)
+def capture_redis_keeps_what_it_is_given(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """Asks the server, where it answers: a policy other than noeviction may throw out other keys than those that are
+    written, turns of the day and what else lives there."""
+    policy = _eviction_policy()
+    if policy in (None, "noeviction"):
+        return []
+    return [
+        Warning(
+            f"The capture Redis may evict keys (maxmemory-policy {policy}).",
+            hint="Set maxmemory-policy noeviction: a full buffer then refuses new turns, which the ledger counts.",
+            id="capture.W001",
+        )
+    ]
+
+
+def _eviction_policy() -> str | None:
+    """None where the server does not answer or does not say: it may be up later, and not for everyone to ask."""
+    options = settings.CACHES["capture"]["OPTIONS"]
+    try:
+        with Redis.from_url(
+            settings.CACHES["capture"]["LOCATION"],
+            socket_connect_timeout=options["SOCKET_CONNECT_TIMEOUT"],
+            socket_timeout=options["SOCKET_TIMEOUT"],
+            **{"retry": options["CONNECTION_POOL_KWARGS"]["retry"]},
+        ) as client:
+            return str(client.info("memory").get("maxmemory_policy"))
+    except (RedisError, OSError):
+        return None
+
+
+@register(Tags.security)
+def hosted_agent_can_be_asked(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    url, key = settings.HOSTED_AGENT_URL, settings.AGENT_CAPTURE_SERVICE_KEY
+    if not url:
+        return []
+    found: list[CheckMessage] = []
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        found.append(Error("HOSTED_AGENT_URL is not the address of a host.", hint="https://host", id="capture.E002"))
+    if not key:
+        found.append(
+            Error(
+                "HOSTED_AGENT_URL is set, and AGENT_CAPTURE_SERVICE_KEY is not.",
+                hint="Give both hosts the same key.",
+                id="capture.E003",
+            )
+        )
+    return found
+
+
+@register(Tags.security, deploy=True)
+def service_key_is_hard_to_guess(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """Without a key the internal API is closed, which is safe; with a short one it is open to guessing."""
+    key = settings.AGENT_CAPTURE_SERVICE_KEY
+    if not key or len(key) >= LEAST_KEY:
+        return []
+    return [
+        Warning(
+            f"AGENT_CAPTURE_SERVICE_KEY has fewer than {LEAST_KEY} characters.",
+            hint="python -c 'import secrets; print(secrets.token_urlsafe(48))'",
+            id="capture.W002",
+        )
+    ]
