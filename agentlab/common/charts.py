@@ -169,7 +169,7 @@ def time_bar(start: float, end: float, total: float, kind: str = "", label: str 
 
 
 def _bar(left: float, width: float, css: str, label: str) -> SafeString:
-    spoken = format_html('role="img" aria-label="{}"', label) if label else format_html('aria-hidden="true"')
+    spoken = format_html('role="img" aria-label="{}"', label) if label else SafeString('aria-hidden="true"')
     return format_html(
         '<svg class="bar-track" viewBox="0 0 100 8" preserveAspectRatio="none" {}>'
         '<rect class="{}" x="{}" y="0" width="{}" height="8"/></svg>',

@@ -47,25 +47,28 @@ def bytes_of(value: str) -> int:
 @register.filter
 def when(moment: datetime | None) -> SafeString:
     """`29 Nov 2026 14:02:11 UTC`, as a `<time>`."""
-    return _time(moment, numbers.date_and_time(moment)) if moment else format_html("time unknown")
+    return _time(moment, numbers.date_and_time(moment)) if moment else SafeString("time unknown")
 
 
 @register.filter
 def clock(moment: datetime | None) -> SafeString:
     """`14:02:11`, with date and zone in its title."""
-    return _time(moment, numbers.clock(moment)) if moment else format_html("time unknown")
+    return _time(moment, numbers.clock(moment)) if moment else SafeString("time unknown")
 
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString:
     """`4 min ago`, with date and zone in its title."""
-    return _time(moment, numbers.ago(moment, datetime.now(UTC))) if moment else format_html("time unknown")
+    return _time(moment, numbers.ago(moment, datetime.now(UTC))) if moment else SafeString("time unknown")
 
 
 def _time(moment: datetime, words: str) -> SafeString:
     exact = moment.astimezone(UTC)
     return format_html(
-        '<time datetime="{}" title="{}">{}</time>', exact.isoformat(timespec="seconds"), numbers.date_and_time(moment), words
+        '<time datetime="{}" title="{}">{}</time>',
+        exact.isoformat(timespec="seconds"),
+        numbers.date_and_time(moment),
+        words,
     )
 
 
