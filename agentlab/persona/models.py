@@ -80,6 +80,7 @@ class StudyPersona(models.Model):
 class Checkpoint(models.Model):
     """A persona's state after its last committed turn, as the worker serialised it."""
 
+    pk = models.CompositePrimaryKey("run", "persona")
     run = models.ForeignKey(StudyRun, on_delete=models.CASCADE, related_name="checkpoints", db_index=False)
     persona = models.PositiveIntegerField(help_text="the persona's number")
     turn = models.PositiveIntegerField()
@@ -87,7 +88,6 @@ class Checkpoint(models.Model):
 
     class Meta:
         db_table = "study_checkpoints"
-        constraints = [models.UniqueConstraint(fields=["run", "persona"], name="study_checkpoint_once")]
 
     def __str__(self) -> str:
         return f"{self.run_id}:{self.persona} at {self.turn}"
@@ -97,6 +97,7 @@ class TraceEvent(models.Model):
     """One event of the trace: the only store of what happened. `label` is what lists count by, taken from the
     payload."""
 
+    pk = models.CompositePrimaryKey("run", "persona", "turn", "sequence")
     run = models.ForeignKey(StudyRun, on_delete=models.CASCADE, related_name="trace", db_index=False)
     persona = models.PositiveIntegerField(help_text="the persona's number")
     turn = models.PositiveIntegerField()
@@ -109,7 +110,6 @@ class TraceEvent(models.Model):
     class Meta:
         db_table = "study_trace"
         ordering = ["run", "persona", "turn", "sequence"]
-        constraints = [models.UniqueConstraint(fields=["run", "persona", "turn", "sequence"], name="study_event_once")]
 
     def __str__(self) -> str:
         return f"{self.run_id}:{self.persona}:{self.turn}:{self.sequence} {self.kind}"
