@@ -40,6 +40,14 @@ def whole(name: str, default: int, *, least: int = 0, most: int = 10**15) -> int
     return int(value)
 
 
+def one_of(name: str, default: str, allowed: tuple[str, ...]) -> str:
+    """One of the words that are allowed."""
+    value = text(name, default)
+    if value not in allowed:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {value[:40]!r}")
+    return value
+
+
 def names(name: str, default: list[str]) -> list[str]:
     """A comma-separated list."""
     value = text(name)

@@ -89,8 +89,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "transaction_mode": "IMMEDIATE",  # a reader that turns writer would otherwise fail at once under load
         "timeout": 20,
     }
-    if test_name := env.text("AGENTLAB_TEST_DATABASE"):
-        DATABASES["default"]["TEST"] = {"NAME": test_name}
 else:
     # A pool is per process; with one, CONN_MAX_AGE must stay 0.
     DATABASES["default"]["OPTIONS"] = {
@@ -212,5 +210,8 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": env.text("LOG_LEVEL", "WARNING")},
+    "root": {
+        "handlers": ["console"],
+        "level": env.one_of("LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR")),
+    },
 }

@@ -14,7 +14,6 @@ atexit.register(shutil.rmtree, _state, ignore_errors=True)
 os.environ.update(
     AGENTLAB_STATE_DIR=_state, SECRET_KEY="for tests alone", ALLOWED_HOSTS="127.0.0.1,localhost,testserver"
 )
-os.environ.setdefault("AGENTLAB_TEST_DATABASE", f"{_state}/test.sqlite3")
 os.environ.setdefault("STATIC_ROOT", f"{_state}/static")
 os.makedirs(os.environ["STATIC_ROOT"], exist_ok=True)  # noqa: PTH103 - whitenoise warns where there is none
 os.environ.setdefault("SECURE_SSL_REDIRECT", "false")
@@ -26,6 +25,8 @@ if _given := os.environ.get("AGENT_CAPTURE_REDIS_URL"):
 
 from agentlab.settings import *  # noqa: E402, F403
 
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": f"{_state}/test.sqlite3"}  # noqa: F405 - a file: threads share it
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

@@ -1,0 +1,95 @@
+"""The README says what the code does: settings, commands, pages, options, and the example it invites you to run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import redis
+from django.core.management import get_commands, load_command_class
+from django.urls import Resolver404, resolve
+
+from capture.buffer import TurnBuffer
+from capture.knowledge import read_knowledge
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def section(title: str) -> str:
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.M | re.S)
+    assert found, title
+    return found[1]
+
+
+def first_cells(text: str) -> set[str]:
+    """Everything in backticks in the first column of the section's tables."""
+    return {code for row in re.findall(r"^\| ([^|]+) \|", text, re.M) for code in re.findall(r"`([^`]+)`", row)}
+
+
+def test_every_setting_is_in_the_table_and_nothing_else() -> None:  # SF-3
+    source = (ROOT / "agentlab" / "settings.py").read_text() + (ROOT / "agentlab" / "local.py").read_text()
+    read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', source)) | set(re.findall(r'^STATE = "(\w+)"', source, re.M))
+    assert first_cells(section("Settings")) == read
+
+
+def test_every_command_of_ours_is_there_with_options_that_it_has() -> None:
+    ours = {name for name, app in get_commands().items() if app.split(".")[0] in {"agentlab", "capture", "factory"}}
+    lines = re.findall(r"manage\.py (\w+)([^`\n]*)", README)
+    assert ours <= {name for name, _ in lines}
+    for name, rest in lines:
+        assert name in get_commands(), name
+        help_text = load_command_class(get_commands()[name], name).create_parser("manage.py", name).format_help()
+        assert set(re.findall(r"(?<= )--[a-z-]+", rest)) <= set(re.findall(r"--[a-z-]+", help_text)), name
+
+
+def test_the_options_of_up_are_its_own() -> None:
+    parser = load_command_class("agentlab", "up").create_parser("manage.py", "up")
+    django_own = {"--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "--no-color"}
+    own = {option for action in parser._actions for option in action.option_strings if option.startswith("--")}
+    documented = {code.split()[0] for code in first_cells(section("Two commands")) if code.startswith("--")}
+    assert documented == own - django_own - {"--help", "--force-color", "--skip-checks"}
+
+
+def test_every_page_is_there() -> None:
+    for page in first_cells(section("Pages")):
+        try:
+            resolve(page)
+        except Resolver404:
+            pytest.fail(f"{page} is in the README and nowhere else")
+
+
+def test_every_room_has_its_page_in_the_table() -> None:
+    from agentlab.common.views import CAPTURED_HANDS, CARDS
+
+    documented = first_cells(section("Pages"))
+    assert {card.href for card in (CAPTURED_HANDS, *CARDS)} <= documented
+
+
+def test_every_make_target_is_there() -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"(?:`|^|AGENT\S+ )make ([a-z]+)\b", README + (ROOT / "CONTRIBUTING.md").read_text(), re.M))
+    assert targets - {"help"} <= named
+    assert named <= targets
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", (ROOT / page).read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_example_captures_a_turn(capture_redis: redis.Redis, capture_redis_server: str) -> None:  # CAP-1, CAP-6
+    found = re.search(r"```python\n(.*?)```", README, re.S)
+    assert found
+    env = {**os.environ, "AGENT_CAPTURE_REDIS_URL": capture_redis_server}
+    env.pop("DJANGO_SETTINGS_MODULE", None)  # it must not need Django
+    no_django = "import sys; sys.modules['django'] = None\n"
+    done = subprocess.run([sys.executable, "-c", no_django + found[1]], cwd=ROOT, env=env, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    (turn,) = TurnBuffer(capture_redis).hand_turns("my-table", 1, agent_id="my-agent")
+    assert turn.prompt.text == "You are a careful player.\nQuestion: Fold or call?\nNotes: Nit raised"
+    assert read_knowledge(turn.knowledge or b"") == {"question": "Fold or call?", "notes": ["Nit raised"]}
+    assert turn.decision == [{"type": "action", "action": "fold", "apiKey": "[redacted]"}]
