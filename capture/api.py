@@ -5,7 +5,7 @@ Every answer is JSON in ASCII, every error has the one shape of `agentlab.common
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from django.core.exceptions import PermissionDenied
@@ -17,16 +17,14 @@ from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
-from agentlab.common import audit
 from agentlab.common.access import User
 from agentlab.common.errors import error
-from agentlab.common.models import Deed
 from capture import wire
 from capture.api_input import AgentHandQuery, AgentsQuery, HandQuery, HandsQuery, SmallJSONParser, query_of
 from capture.api_schema import answers
+from capture.opening import audit_opened
 from capture.reading import Hand
 from capture.service_key import IsService, Service, ServiceKey
 from capture.sources import HandSource, LocalHands, SourceError
@@ -64,14 +62,8 @@ class Operation(APIView):
     def opened(self, hand: Hand) -> Response:
         """The hand; where a person opened it, the audit knows whose turns they saw."""
         if actor := self.actor():
-            whose = [view.agent_id for view in hand.turns]
-            audit.record(actor, Deed.OPENED, whose, table_id=hand.table_id, hand_number=hand.hand_number)
+            audit_opened(actor, hand)
         return said(wire.hand_to_json(hand))
-
-    def asked(self, kind: type[Serializer[Any]], data: Any) -> Asked:
-        question = kind(data=data)
-        question.is_valid(raise_exception=True)
-        return cast("Asked", question.validated_data)
 
 
 def said(answer: msgspec.Struct) -> Response:

@@ -1,6 +1,6 @@
 """The operators' pages of captured hands: read the request, call one service, render."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from agentlab.agents.models import Agent
-from agentlab.common.access import operators_only
+from agentlab.common.access import User, operators_only
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
@@ -22,6 +22,7 @@ from capture.keeping import keep_hand
 from capture.links import TurnLinks
 from capture.listing import count_news, news_query, present_recent
 from capture.notes import notes_on
+from capture.opening import audit_opened
 from capture.parts import Setting
 from capture.presenting import HandPanel, present_hand
 from capture.reading import Hand
@@ -57,7 +58,7 @@ def hands(request: HttpRequest) -> HttpResponse:
     try:
         asked = asked_hand(request.GET.dict())
         if asked.hand_number is not None:
-            context |= _hand_context(asked.table_id, asked.hand_number, asked)
+            context |= _hand_context(request.user, asked.table_id, asked.hand_number, asked)
         else:
             context |= _list_context(request.GET.get("before", ""))
     except SourceError as error:
@@ -84,9 +85,10 @@ def _list_context(before: str, open_hand: tuple[str, int] | None = None) -> dict
     }
 
 
-def _hand_context(table_id: str, number: int, asked: Asked) -> dict[str, Any]:
+def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[str, Any]:
     source, agent_id = hand_source(), asked.agent_id
     hand = source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
+    audit_opened(user, hand)
     links = TurnLinks(BASE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
     return {
@@ -140,23 +142,28 @@ def _count_news(newest: RecentHands, request: HttpRequest) -> int:
 @operators_only
 @require_GET
 def part(request: HttpRequest) -> HttpResponse:
+    return show_part(request, request.GET.dict(), TurnLinks(BASE, VERSION_PAGE, request.GET.get("q", "")))
+
+
+def show_part(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -> HttpResponse:
     """One part of a turn: a page to a browser, its fragment to htmx."""
     try:
-        asked = asked_turn(request.GET.dict())
+        asked = asked_turn(query)
         hand = hand_source().read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
     except SourceError as error:
         return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No answer"}, error.status)
     except BadQuestion as error:
         return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No such part"}, 400)
-    setting = setting_for(hand, TurnLinks(BASE, VERSION_PAGE, request.GET.get("q", "")))
-    name, whole = request.GET.get("part", ""), request.GET.get("all") == "1"
+    audit_opened(request.user, hand)
+    setting = setting_for(hand, links)
+    name, whole = query.get("part", ""), query.get("all") == "1"
     found = turnparts.find_part(hand, asked.action_index, name, setting, whole=whole)
-    context = {**found.context, "heading": found.heading, "tools": found.tools, **_way_back(asked, found.anchor)}
+    context = {**found.context, "heading": found.heading, "tools": found.tools, **_way_back(asked, found.anchor, links)}
     return _answer(request, found.template, context, found.status)
 
 
-def _way_back(asked: AskedTurn, anchor: str) -> dict[str, Any]:
-    url = TurnLinks(BASE).hand(asked.table_id, asked.hand_number)
+def _way_back(asked: AskedTurn, anchor: str, links: TurnLinks) -> dict[str, Any]:
+    url = links.hand(asked.table_id, asked.hand_number)
     return {"back_url": f"{url}#{anchor}" if anchor else url, "hand_title": f"{asked.table_id}:{asked.hand_number}"}
 
 
@@ -172,16 +179,21 @@ def _answer(request: HttpRequest, template: str, context: dict[str, Any], status
 @operators_only
 @require_GET
 def raw(request: HttpRequest) -> HttpResponse:
+    return show_raw(request, request.GET.dict(), TurnLinks(BASE))
+
+
+def show_raw(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -> HttpResponse:
     """The exact text of one part."""
     try:
-        asked = asked_turn(request.GET.dict())
+        asked = asked_turn(query)
         hand = hand_source().read_hand(asked.table_id, asked.hand_number, agent_id=asked.agent_id)
     except SourceError as error:
         return _plain(str(error), error.status)
     except BadQuestion as error:
         return _plain(str(error), 400)
-    name = request.GET.get("part", "")
-    text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting_for(hand, TurnLinks(BASE)))
+    audit_opened(request.user, hand)
+    name = query.get("part", "")
+    text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting_for(hand, links))
     if text is None:
         return _plain(refusal, 404)
     return raw_text(text, f"{asked.table_id}-{asked.hand_number}-{asked.agent_id}-{asked.action_index}-{name}")

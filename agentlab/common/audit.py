@@ -1,6 +1,9 @@
 """The audit trail: who kept, un-kept, whispered, and which operator opened whose hand."""
 
 from collections.abc import Iterable
+from datetime import timedelta
+
+from django.utils import timezone
 
 from agentlab.common.access import User
 from agentlab.common.models import AuditEntry, Deed
@@ -31,3 +34,13 @@ def record(
         )
         for agent_id in sorted(set(agent_ids))
     )
+
+
+def record_once(
+    actor: User, deed: Deed, agent_ids: Iterable[str], within: timedelta, *, table_id: str, hand_number: int
+) -> None:
+    """As `record`, but not for an agent whose same entry is younger than `within`. Two statements."""
+    noted = AuditEntry.objects.filter(
+        actor_id=actor.pk, deed=deed, table_id=table_id, hand_number=hand_number, at__gt=timezone.now() - within
+    ).values_list("agent_id", flat=True)
+    record(actor, deed, set(agent_ids) - set(noted), table_id=table_id, hand_number=hand_number)

@@ -32,6 +32,7 @@ class AuditEntry(models.Model):
         indexes = [
             models.Index(fields=["-at", "-id"], name="audit_recent"),
             models.Index(fields=["agent_id", "-at"], name="audit_of_agent"),
+            models.Index(fields=["table_id", "hand_number"], name="audit_of_hand"),  # was this look noted already?
         ]
 
     def __str__(self) -> str:
