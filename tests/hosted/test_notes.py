@@ -1,0 +1,79 @@
+import dataclasses
+
+from agentlab.hosted.context import RENDERER, build_turn_context
+from agentlab.hosted.notes import memory_gap, renders_otherwise
+from capture.prompt import Prompt
+from capture.turns import Turn, TurnKey
+from tests.hosted.scenes import game_state, player_action, wire, your_turn
+
+ACTIONS = [
+    player_action(0, "rocky", "raise", 300),
+    player_action(1, "nit", "call", 250),
+    player_action(2, "bluffy", "fold"),
+]
+
+
+def turn(heard=(), **state):
+    built = build_turn_context(
+        state=wire(game_state(**state)), turn=wire(your_turn()), action_log=[wire(ACTIONS[index]) for index in heard]
+    )
+    return Turn(
+        TurnKey("rocky", "t-1", 7, state.get("action_index", 0)),
+        Prompt("envelope", built.value),
+        "response",
+        knowledge=built.knowledge,
+        renderer=RENDERER,
+    )
+
+
+def test_an_empty_log_beside_a_pot_that_others_built_is_noted():
+    # VW-9
+    note = memory_gap(turn(action_index=3, pot=700))
+    assert note.startswith("700 chips are in the pot, 550 of them beyond blinds and antes, and its log of this hand is")
+    assert "reconnected" in note
+
+
+def test_a_log_that_lacks_its_beginning_is_noted_with_what_it_lacks():
+    # VW-9
+    assert memory_gap(turn(heard=[2], action_index=3)).startswith("It had heard 1 of the 3 actions before this turn")
+
+
+def test_a_whole_log_and_the_first_action_of_a_hand_get_no_note():
+    # VW-9
+    assert memory_gap(turn(heard=[0, 1, 2], action_index=3, pot=700)) is None
+    assert memory_gap(turn(action_index=0)) is None
+
+
+def test_an_empty_log_in_a_pot_of_blinds_alone_claims_no_chips_beyond_them():
+    # VW-9
+    assert "beyond" not in memory_gap(turn(action_index=1))
+
+
+def test_a_prompt_that_its_memory_gives_again_gets_no_note():
+    # VW-9
+    assert renders_otherwise(turn(heard=[0], action_index=1)) is None
+
+
+def test_a_prompt_that_its_memory_does_not_give_is_noted():
+    # VW-9
+    recorded = turn(heard=[0], action_index=1)
+    told = dataclasses.replace(recorded, prompt=Prompt("envelope", recorded.prompt.remainder.replace("300", "400")))
+    assert "does not give the recorded prompt" in renders_otherwise(told)
+
+
+def test_another_renderer_or_none_or_no_knowledge_gets_no_note():
+    # VW-9
+    recorded = turn(action_index=3, pot=700)
+    other = dataclasses.replace(recorded, renderer="turn-context 0123", prompt=Prompt("envelope", "other"))
+    assert renders_otherwise(other) is None
+    assert memory_gap(other) is not None  # the shape is ours, whatever it was rendered with
+    for foreign in ({"renderer": None}, {"renderer": "somebody else's 1"}, {"knowledge": None}):
+        assert memory_gap(dataclasses.replace(recorded, **foreign)) is None
+        assert renders_otherwise(dataclasses.replace(recorded, **foreign)) is None
+
+
+def test_both_are_asked_about_every_turn_that_is_shown():
+    # VW-9
+    from capture import notes
+
+    assert {memory_gap, renders_otherwise} <= set(notes._makers)
