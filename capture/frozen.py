@@ -17,7 +17,7 @@ import types
 import uuid
 import zoneinfo
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -54,12 +54,13 @@ def freeze(value: object) -> bytes:
 def thaw(frozen: bytes) -> Any:
     """The plain Python value in `frozen`. Raises ValueError where the bytes are not what `freeze` makes."""
     try:
-        return _decoder.decode(frozen)
-    except RecursionError:  # written at a shallower stack than we read at: a fresh stack has the room
-        with ThreadPoolExecutor(1) as fresh:
-            return fresh.submit(_decoder.decode, frozen).result()
-    except (msgspec.MsgspecError, TypeError, OverflowError) as error:
-        raise ValueError(f"not a frozen value: {error}") from None
+        try:
+            return _decoder.decode(frozen)
+        except RecursionError:  # written at a shallower stack than we read at: a fresh stack has the room
+            with ThreadPoolExecutor(1) as fresh:
+                return fresh.submit(_decoder.decode, frozen).result()
+    except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"not a frozen value ({type(error).__name__})") from None
 
 
 def json_form(value: Any) -> Any:
@@ -182,34 +183,44 @@ _SEQUENCES: dict[type, Callable[[Any], list[Any]]] = {
 }
 
 
+def _bases(value: object) -> tuple[type, ...]:
+    bases: tuple[type, ...] = type.__dict__["__mro__"].__get__(type(value))
+    return bases
+
+
 def _kind_of(value: object, table: dict[type, Callable[[Any], Any]]) -> Callable[[Any], Any] | None:
-    for base in type.__dict__["__mro__"].__get__(type(value)):
-        if base in table:
-            return table[base]
-    return None
+    return next((table[base] for base in _bases(value) if base in table), None)
+
+
+_UNSET: Final = object()
 
 
 def _stored(value: object, name: str) -> object:
     """A field as it lies in the instance: properties and `__getattr__` are host code and are not asked."""
-    for base in type(value).__mro__:
+    for base in _bases(value):
         slot = base.__dict__.get(name)
         if isinstance(slot, types.MemberDescriptorType):
-            return slot.__get__(value, type(value))
-    return object.__getattribute__(value, "__dict__")[name]
+            try:
+                return slot.__get__(value, type(value))
+            except AttributeError:
+                return _UNSET
+    return object.__getattribute__(value, "__dict__").get(name, _UNSET)
 
 
-def _fields(value: object) -> Iterable[tuple[str, object]] | None:
-    """(name on the wire, value) of a struct or a dataclass, None for any other object."""
-    cls = type(value)
+def _fields(value: object) -> list[tuple[Any, Any]] | None:
+    """(name on the wire, value) for the fields of a struct or a dataclass that are set; None for any other object."""
+    cls: Any = type(value)
+    pairs: list[tuple[Any, Any]] = []
     if isinstance(value, msgspec.Struct):
         tag = value.__struct_config__
-        named = list(zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True))  # type: ignore[attr-defined]
-        head = [(tag.tag_field, tag.tag)] if tag.tag_field is not None else []
-        return head + [(wire, _stored(value, name)) for wire, name in named]
-    known = cls.__dict__.get("__dataclass_fields__")
-    if known is None:
+        pairs += [(tag.tag_field, tag.tag)] if tag.tag_field is not None else []
+        names = zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True)
+    elif any("__dataclass_fields__" in base.__dict__ for base in _bases(value)):
+        names = ((name, name) for name in cls.__dataclass_fields__)
+    else:
         return None
-    return [(name, _stored(value, name)) for name in known]
+    pairs += [(wire, _stored(value, name)) for wire, name in names]
+    return [pair for pair in pairs if pair[1] is not _UNSET]
 
 
 class _Walk:
@@ -250,7 +261,7 @@ class _Walk:
         fields = _fields(value)
         if fields is None:
             return _marker("unencodable", value)
-        return self._map(list(fields), depth)
+        return self._map(fields, depth)
 
     def _map(self, pairs: list[tuple[Any, Any]], depth: int) -> dict["_Key", object]:
         """Keys keep their types. One that cannot be a key when read, or would fall on another's, becomes a marker
