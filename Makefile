@@ -9,7 +9,10 @@ ANY_KEY = $$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(60))'
 PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example DATABASE_URL=sqlite:///:memory: SECRET_KEY=$(ANY_KEY) \
 	AGENT_CAPTURE_SERVICE_KEY=$(ANY_KEY)
 
-.PHONY: help install run test browser bench lint format
+# The coding agent of `factory run --provider pi`: the newest version that Node.js 20 runs.
+PI_VERSION = 0.73.1
+
+.PHONY: help install pi run test browser bench lint format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -24,6 +27,13 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@touch $@
 
 install: $(VENV)/.installed  ## virtual environment and dependencies, nothing else
+
+node_modules/.bin/pi: Makefile
+	npm install --no-save --no-package-lock --no-audit --no-fund --ignore-scripts --omit=dev --loglevel=error \
+		@mariozechner/pi-coding-agent@$(PI_VERSION)
+	@touch $@
+
+pi: node_modules/.bin/pi  ## the pi coding agent for the factory (needs Node.js 20 and npm)
 
 run: install  ## a working site with live data, on this machine alone; ARGS="--port 0" and so on
 	@exec $(BIN)/python manage.py up $(ARGS)
