@@ -116,7 +116,7 @@ def _with_outcome(values: dict[str, Any]) -> dict[str, Any]:
 
 def _fitted(name: str, value: Any, refused: list[str]) -> Any:
     if name in PROSE:
-        return _prose(str(value), TEXT_LIMITS[name])
+        return "" if value is None else _prose(str(value), TEXT_LIMITS[name])
     if name == "is_fallback":
         return bool(value)
     if name == "capture_outcome" or _is_unknown(name, value):
@@ -155,9 +155,10 @@ def _fits_whole(name: str, value: Any) -> int:
 
 def _fits_cost(_: str, value: Any) -> Decimal:
     cost = value if isinstance(value, Decimal) else Decimal(str(value))
-    if not cost.is_finite() or abs(cost) >= COST_LIMIT:
+    rounded = cost.quantize(COST_STEP)
+    if not rounded.is_finite() or abs(rounded) >= COST_LIMIT:
         raise InvalidOperation
-    return cost.quantize(COST_STEP)
+    return rounded
 
 
 def _fits_time(_: str, value: Any) -> datetime:

@@ -15,7 +15,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 from agentlab.agents.charge import Charge, NoRow, Outcome, fit, fit_outcome
-from agentlab.agents.spool import MAX_BYTES, Entry, Spool, SpoolError
+from agentlab.agents.spool import MAX_BYTES, Batch, Spool, SpoolError
 
 __all__ = ["Charge", "LedgerStats", "LedgerWriter", "SpoolError"]
 
@@ -52,7 +52,7 @@ class LedgerWriter:
         self._said: set[str] = set()
         self._count = threading.Lock()
         self._pid = os.getpid()
-        self._closed = False
+        self._closed = self._all_written = False
         self._ended = threading.Event()
         self._queue: SimpleQueue[Charge | Outcome | threading.Event] = SimpleQueue()
         self._spool = Spool(Path(spool_path), max_bytes=max_spool_bytes)
@@ -81,6 +81,25 @@ class LedgerWriter:
 
     def flush(self, timeout: float) -> bool:
         """Waits until all that was said before is in the database; whether it is, within `timeout` seconds."""
+        return self._all_written if self._closed or self._is_forked() else self._drain(timeout)
+
+    def close(self, timeout: float = 2) -> bool:
+        """Takes no more, flushes, and ends both threads; whether all is in the database. The rest waits in the spool
+        for the next writer. Again is harmless."""
+        if self._closed or self._is_forked():
+            return self._all_written
+        deadline = time.monotonic() + timeout
+        self._closed = True
+        self._all_written = self._drain(timeout)
+        atexit.unregister(self.close)
+        self._threads[0].join(max(0, deadline - time.monotonic()))
+        self._ended.set()
+        self._wake.set()
+        for thread in self._threads:
+            thread.join(max(0.2, deadline - time.monotonic()))
+        return self._all_written
+
+    def _drain(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         spooled = threading.Event()
         self._queue.put(spooled)
@@ -90,24 +109,13 @@ class LedgerWriter:
         with self._progress:
             return self._progress.wait_for(lambda: self._spool.is_clear(target), max(0, deadline - time.monotonic()))
 
-    def close(self, timeout: float = 2) -> bool:
-        """Flushes and ends both threads; whether all is in the database. The rest waits in the spool for the next."""
-        if self._closed or self._pid != os.getpid():
-            return self._closed
-        deadline = time.monotonic() + timeout
-        flushed = self.flush(timeout)
-        atexit.unregister(self.close)
-        self._closed = True
-        self._threads[0].join(max(0.3, deadline - time.monotonic()))
-        self._ended.set()
-        self._wake.set()
-        self._threads[1].join(max(0.1, deadline - time.monotonic()))
-        return flushed
+    def _is_forked(self) -> bool:
+        return self._pid != os.getpid()
 
     # the queue -----------------------------------------------------------------------------------------------
 
     def _put(self, item: Charge | Outcome) -> None:
-        if self._pid != os.getpid():  # neither threads nor SQLite's locks come along in a fork
+        if self._is_forked():  # neither threads nor SQLite's locks come along
             self._say("fork", "a forked process needs a LedgerWriter of its own, with a spool of its own")
         elif self._closed or self._queue.qsize() >= self._max_queued:
             self._lose(item, "the ledger is closed" if self._closed else "the queue is full")
@@ -136,29 +144,30 @@ class LedgerWriter:
     # queue to spool ------------------------------------------------------------------------------------------
 
     def _to_spool(self) -> None:
-        while not self._closed or not self._queue.empty():
+        while not (self._closed and self._queue.empty()):
             items, events = self._gather()
-            self._append([fitted for item in items if (fitted := self._fitted(item))])
-            self._wake.set()
+            if fitted := [kept for item in items if (kept := self._fitted(item))]:
+                self._append(fitted)
+                self._wake.set()
             for event in events:
                 event.set()
 
     def _gather(self) -> tuple[list[Charge | Outcome], list[threading.Event]]:
-        """What is on the queue, waiting a moment for a first one."""
+        """What is on the queue, once there is anything. A flush puts an event there."""
         items: list[Charge | Outcome] = []
         events: list[threading.Event] = []
-        try:
-            item = self._queue.get(timeout=0.2)
-            while True:
-                if isinstance(item, threading.Event):
-                    events.append(item)
-                else:
-                    items.append(item)
-                if len(items) >= BATCH:
+        item = self._queue.get()
+        while True:
+            if isinstance(item, threading.Event):
+                events.append(item)
+            else:
+                items.append(item)
+            try:
+                if len(items) == BATCH:
                     break
                 item = self._queue.get_nowait()
-        except Empty:
-            pass
+            except Empty:
+                break
         return items, events
 
     def _fitted(self, item: Charge | Outcome) -> Charge | Outcome | None:
@@ -176,17 +185,16 @@ class LedgerWriter:
 
     def _append(self, items: list[Charge | Outcome]) -> None:
         """Into the spool; while that has no room, the queue fills up behind it, and is bounded too."""
-        while items:
+        while True:
             try:
                 self._spool.append(items)
                 return
             except sqlite3.Error as error:
                 self._say("spool", f"the spool takes nothing: {error}")
-            if self._closed:
+            if self._ended.wait(0.1):
                 for item in items:
                     self._lose(item, "no room in the spool")
                 return
-            time.sleep(0.1)
 
     # spool to database ---------------------------------------------------------------------------------------
 
@@ -207,31 +215,31 @@ class LedgerWriter:
     def _ship(self) -> bool:
         """Everything in the spool; whether the database took it."""
         try:
-            while entries := self._spool.next(BATCH):
-                if not self._write(entries):
+            while batch := self._spool.next(BATCH):
+                if not self._write(batch):
                     return False
                 with self._progress:
                     self._progress.notify_all()
             self._add(lost_outcomes=self._spool.forget_orphans())
-        except sqlite3.Error as error:
-            self._say("spool", f"the spool cannot be used: {error}")
+            return True
+        except Exception as error:  # this thread outlives whatever it meets; the rows are on disk
+            self._say("writer", f"rows wait in {self._spool.path}: {type(error).__name__}")
             return False
-        return True
 
-    def _write(self, entries: list[Entry]) -> bool:
+    def _write(self, batch: Batch) -> bool:
         from agentlab.agents.ledger_rows import Away, write
 
-        charges = {entry.item.key: entry.item for entry in entries if isinstance(entry.item, Charge)}
-        outcomes = {entry.item.key: entry.item for entry in entries if isinstance(entry.item, Outcome)}
         try:
-            written = write(charges, outcomes)
+            written = write(batch.charges, batch.outcomes)
         except Away as error:
             self._say("away", f"the database is away, rows wait in {self._spool.path} ({error})")
             return False
         self._said.discard("away")
         for charge, why in written.refused:
             self._lose(charge, f"the database refused the row ({why})")
-        self._add(written=len(charges) - len(written.refused), reduced=written.reduced)
-        late = {entry.seq for entry in entries if isinstance(entry.item, Outcome) and entry.item.key in written.waiting}
-        self._spool.done([entry.seq for entry in entries if entry.seq not in late], waiting=late)
+        if batch.unreadable:
+            self._add(lost=batch.unreadable)
+            self._say("unreadable", "rows are lost: entries of the spool cannot be read")
+        self._add(written=len(batch.charges) - len(written.refused), reduced=written.reduced)
+        self._spool.done(batch, waiting=written.waiting)
         return True

@@ -7,8 +7,8 @@ may share the file, and the file cannot outgrow its bound.
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -37,12 +37,32 @@ class SpoolError(Exception):
     """Says in one line why the spool cannot be used."""
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One thing to write, in the order in which it was said."""
+@dataclass
+class Batch:
+    """What is to be written next, merged by key: of several charges or outcomes of one turn the last one counts."""
 
-    seq: int
-    item: Charge | Outcome
+    charges: dict[Key, Charge] = field(default_factory=dict)
+    outcomes: dict[Key, Outcome] = field(default_factory=dict)
+    unreadable: int = 0
+    seqs: list[tuple[int, Key | None]] = field(default_factory=list)
+    """Every entry's number, with its key where it is an outcome."""
+
+    def add(self, seq: int, kind: str, body: bytes) -> None:
+        try:
+            if kind == "Charge":
+                charge = msgspec.msgpack.decode(body, type=Charge)
+                self.charges[charge.key] = charge
+                self.seqs.append((seq, None))
+            else:
+                outcome = msgspec.msgpack.decode(body, type=Outcome)
+                self.outcomes[outcome.key] = outcome
+                self.seqs.append((seq, outcome.key))
+        except msgspec.MsgspecError:
+            self.unreadable += 1
+            self.seqs.append((seq, None))
+
+    def __bool__(self) -> bool:
+        return bool(self.seqs)
 
 
 class Spool:
@@ -53,6 +73,7 @@ class Spool:
         self.path = path
         self.set_aside: Path | None = None
         self._lock = threading.Lock()
+        self._look_again = 0.0
         self._max_pages = max(16, max_bytes // PAGE)
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -68,7 +89,7 @@ class Spool:
         with self._lock, self._connection:
             self._connection.executemany("INSERT INTO entries (key, kind, body, at) VALUES (?, ?, ?, ?)", rows)
 
-    def next(self, limit: int) -> list[Entry]:
+    def next(self, limit: int) -> Batch:
         """The oldest entries that are to be written, and the outcomes that waited for a row among them."""
         with self._lock:
             rows = self._connection.execute(
@@ -80,13 +101,18 @@ class Spool:
                 f"SELECT seq, kind, body, key FROM entries WHERE waits = 1 AND key IN ({marks})",  # noqa: S608
                 keys,
             ).fetchall()
-        return [Entry(row[0], _decode(row[1], row[2])) for row in sorted(rows)]
+        batch = Batch()
+        for seq, kind, body, _ in sorted(rows):
+            batch.add(seq, kind, body)
+        return batch
 
-    def done(self, seqs: Iterable[int], *, waiting: Iterable[int] = ()) -> None:
-        """These are written; the `waiting` ones stay until their row comes."""
+    def done(self, batch: Batch, *, waiting: Set[Key]) -> None:
+        """The batch is written, but for outcomes whose row is not there yet: these stay until it comes."""
+        wait = [(seq,) for seq, key in batch.seqs if key in waiting]
+        written = [(seq,) for seq, key in batch.seqs if key not in waiting]
         with self._lock, self._connection:
-            self._connection.executemany("DELETE FROM entries WHERE seq = ?", [(seq,) for seq in seqs])
-            self._connection.executemany("UPDATE entries SET waits = 1 WHERE seq = ?", [(seq,) for seq in waiting])
+            self._connection.executemany("DELETE FROM entries WHERE seq = ?", written)
+            self._connection.executemany("UPDATE entries SET waits = 1 WHERE seq = ?", wait)
 
     def last(self) -> int:
         """The newest entry's number, 0 where there never was one."""
@@ -100,7 +126,10 @@ class Spool:
             return row.fetchone() is None
 
     def forget_orphans(self) -> int:
-        """Lets go of outcomes whose row did not come in a day; how many."""
+        """Lets go of outcomes whose row did not come in a day; how many. Looks once an hour."""
+        if time.monotonic() < self._look_again:
+            return 0
+        self._look_again = time.monotonic() + 3600
         with self._lock, self._connection:
             old = time.time() - ORPHAN_SECONDS
             return self._connection.execute("DELETE FROM entries WHERE waits = 1 AND at < ?", (old,)).rowcount
@@ -135,7 +164,3 @@ class Spool:
 
 def _key(key: Key) -> bytes:
     return msgspec.msgpack.encode(key)
-
-
-def _decode(kind: str, body: bytes) -> Charge | Outcome:
-    return msgspec.msgpack.decode(body, type=Charge if kind == "Charge" else Outcome)

@@ -1,6 +1,10 @@
 """The ledger's writer against a real database and a real spool file."""
 
+import contextlib
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -111,6 +115,8 @@ def test_a_row_written_again_takes_the_newer_facts(writer: LedgerWriter) -> None
 
 POISON: dict[str, tuple[str, Any, Any]] = {
     "a cost beyond the column": ("cost", Decimal("1e12"), None),
+    "a cost that rounds beyond the column": ("cost", Decimal("9999999999.99999999999"), None),
+    "no reason at all": ("fallback_reason", None, ""),
     "a cost that is no number": ("cost", Decimal("NaN"), None),
     "a cost as a float": ("cost", 0.1, Decimal("0.1")),
     "more tokens than a bigint": ("input_tokens", 2**63, None),
@@ -284,6 +290,45 @@ def test_a_spool_that_cannot_be_made_is_said_in_one_line(tmp_path: Path) -> None
     assert "\n" not in str(error.value)
 
 
+def test_an_entry_that_cannot_be_read_is_counted_and_holds_nothing_up(tmp_path: Path) -> None:  # SF-5
+    import sqlite3
+
+    LedgerWriter(tmp_path / "spool").close(5)
+    with contextlib.closing(sqlite3.connect(tmp_path / "spool")) as spool, spool:
+        spool.execute("INSERT INTO entries (key, kind, body, at) VALUES (x'00', 'Charge', x'93', 0)")
+    writer = LedgerWriter(tmp_path / "spool")
+    writer.charge(charge())
+    assert writer.close(10)
+    assert row().action == "raise"
+    assert (writer.stats.written, writer.stats.lost) == (1, 1)
+
+
+def test_outcomes_whose_row_never_came_are_let_go_after_a_day(tmp_path: Path) -> None:  # HA-10
+    import sqlite3
+
+    first = LedgerWriter(tmp_path / "spool")
+    say(first, 0, "recorded")
+    assert first.close(5)
+    with contextlib.closing(sqlite3.connect(tmp_path / "spool")) as spool, spool:
+        spool.execute("UPDATE entries SET at = at - 90000")
+    second = LedgerWriter(tmp_path / "spool")
+    second.charge(charge(1))
+    assert second.close(5)
+    assert second.stats.lost_outcomes == 1
+
+
+def test_a_forked_child_writes_nothing_of_its_parents(tmp_path: Path) -> None:  # CAP-10
+    writer = LedgerWriter(tmp_path / "spool")
+    child = os.fork()
+    if child == 0:
+        writer.charge(charge(1))
+        os._exit(int(writer.flush(1)) + 2 * int(writer.close(1)))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    writer.charge(charge(0))
+    assert writer.close(10)
+    assert [one.action_index for one in InferenceCharge.objects.all()] == [0]
+
+
 def test_the_spool_is_readable_by_its_owner_alone(writer: LedgerWriter, tmp_path: Path) -> None:  # SF-6
     assert (tmp_path / "ledger.spool").stat().st_mode & 0o777 == 0o600
 
@@ -303,3 +348,9 @@ def test_no_reason_is_logged_with_what_was_in_the_row(
     assert writer.flush(10)
     assert "ledger" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_an_agent_needs_no_django_to_charge() -> None:  # HA-10
+    code = "import sys; sys.modules['django'] = None; from agentlab.agents.ledger import Charge, LedgerWriter"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
