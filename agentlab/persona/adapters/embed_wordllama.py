@@ -2,6 +2,7 @@
 package."""
 
 from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ class WordLlamaEmbedder:
     id = f"wordllama-{version('wordllama')}/{DIMENSIONS}"
 
     def __init__(self) -> None:
-        from wordllama import WordLlama
+        import wordllama
 
-        self._model = WordLlama.load(dim=DIMENSIONS, disable_download=True)
+        # The package holds its tokenizer where it looks only for a cache: named as the cache, it is found offline.
+        own = Path(wordllama.__file__).parent
+        self._model = wordllama.WordLlama.load(dim=DIMENSIONS, cache_dir=own, disable_download=True)
 
     def embed(self, texts: list[str]) -> NDArray[np.floating]:
         """The library divides by the norm unguarded, and the empty text would come out as NaN: here it is zero."""
