@@ -339,7 +339,7 @@ class HostedAgent:
                 action_index=turn.key.action_index,
                 played_at=datetime.now(UTC),
                 agent_version_id=deployment.version_id if deployment else None,
-                deployment_id=turn.deployment_id,
+                deployment_id=deployment.id if deployment else turn.deployment_id,
                 model=facts.model,
                 routing=facts.routing,
                 input_tokens=facts.input_tokens,

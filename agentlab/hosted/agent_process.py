@@ -39,8 +39,9 @@ class AgentOrder(msgspec.Struct, frozen=True, kw_only=True):
 class AgentProcess:
     """`await run()` keeps one child playing, started again whenever it dies, until `stop`."""
 
-    def __init__(self, order: AgentOrder) -> None:
+    def __init__(self, order: AgentOrder, *, environment: dict[str, str] | None = None) -> None:
         self.order = order
+        self._environment = environment
         self.reports: list[bytes] = []
         """What children that ended well told of their counts, as JSON of CrewReport."""
         self._process: Process | None = None
@@ -59,6 +60,7 @@ class AgentProcess:
                 stdin=PIPE,
                 stdout=PIPE,
                 cwd=PROJECT,
+                env=self._environment,
                 start_new_session=True,  # Ctrl-C is the holder's to answer
             )
             assert self._process.stdin is not None and self._process.stdout is not None
