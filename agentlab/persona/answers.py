@@ -27,13 +27,15 @@ class Answer:
 
 
 def read_answer(completion: str, rules: Rules) -> Answer | None:
-    """The last JSON object with a permitted action; else prose that names exactly one. None where neither is there."""
-    read = None
+    """The last JSON object with a permitted action. Where the answer holds no object at all: prose that names exactly
+    one. None where neither is there."""
+    read, found_any = None, False
     for found in _objects(completion):
+        found_any = True
         action = rules.action(str(found.get("action", "")).strip().lower())
         if action:
             read = Answer(action, _text(found), read_rating(found.get("importance")), _stances(found, rules))
-    return read or _prose(completion, rules)
+    return read if found_any else _prose(completion, rules)
 
 
 def _objects(completion: str) -> Iterator[dict[str, Any]]:

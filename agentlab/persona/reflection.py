@@ -2,10 +2,11 @@
 
 Which ones: the oldest batch of the lowest depth that has a whole batch, as a log-structured merge does (O'Neil et al.,
 1996). Originals are summarised first, summaries only with their like, so a lineage grows with the logarithm of what was
-lived and no summary swallows its predecessor each time. Where no depth has a whole batch, the oldest of all are taken.
+lived and no summary swallows its predecessor each time. Where no depth has a whole batch, the shallowest are taken.
 """
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from agentlab.persona.rules import Rules
 from agentlab.persona.state import MEMORY_TEXT, Counters, MemoryEvent
@@ -24,19 +25,19 @@ def due(memories: Sequence[MemoryEvent], counters: Counters, rules: Rules) -> bo
 
 
 def sources(memories: Sequence[MemoryEvent], rules: Rules) -> list[MemoryEvent]:
-    """The memories to consolidate, oldest first: a batch, or as many more as bring the rest under the cap.
+    """The memories to consolidate: a batch, or as many more as bring the rest under the cap.
 
     Empty where there are fewer than two: one memory is no summary of anything.
     """
     wanted = max(rules.batch, len(memories) - rules.cap + 1)
-    oldest = sorted(memories, key=lambda memory: (memory.time, memory.id))
-    if len(oldest) < 2:
+    ordered = sorted(memories, key=lambda memory: (memory.depth, memory.time, memory.id))
+    if len(ordered) < 2:
         return []
-    for depth in sorted({memory.depth for memory in oldest}):
-        level = [memory for memory in oldest if memory.depth == depth]
-        if len(level) >= wanted:
-            return level[:wanted]
-    return oldest[:wanted]
+    for _, level in groupby(ordered, key=lambda memory: memory.depth):
+        alike = list(level)
+        if len(alike) >= wanted:
+            return alike[:wanted]
+    return ordered[:wanted]
 
 
 def summarise(parts: Sequence[MemoryEvent], turn: int, sequence: int, time: float) -> MemoryEvent:

@@ -244,7 +244,8 @@ class Runner:
             raise RunError(f"another runner has taken over study {self.run.pk}")
 
     def _write(self, ready: list[tuple[_Slot, Done]]) -> None:
-        """Plain SQL: through model instances, writing would cost more than the turns and two workers would wait on it."""
+        """Plain SQL: through model instances, writing would cost more than the turns and two workers would wait on
+        it."""
         run = self.run.pk
         with connection.cursor() as cursor:
             cursor.executemany(

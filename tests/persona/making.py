@@ -34,7 +34,14 @@ def shown(number: int = 1, text: str = "The levy passes committee", **given: Any
 
 
 def memory(sequence: int = 0, vector: Any = (1, 0), **given: Any) -> MemoryEvent:
-    plain = {"turn": 1, "time": 0.0, "kind": "encounter", "text": f"memory {sequence}", "importance": 0.5, "valence": 0.0}
+    plain = {
+        "turn": 1,
+        "time": 0.0,
+        "kind": "encounter",
+        "text": f"memory {sequence}",
+        "importance": 0.5,
+        "valence": 0.0,
+    }
     packed = vector if isinstance(vector, bytes) else quantise(vector)
     return MemoryEvent(sequence=sequence, vector=packed, **{**plain, **given})
 
@@ -49,7 +56,11 @@ def arrived(who: Persona | None = None, using: Ports = PLAIN, by: Rules | None =
 
 
 def lived(
-    turns: int, who: Persona | None = None, using: Ports = PLAIN, by: Rules | None = None, text: str = "The levy, day {}"
+    turns: int,
+    who: Persona | None = None,
+    using: Ports = PLAIN,
+    by: Rules | None = None,
+    text: str = "The levy, day {}",
 ) -> tuple[list[Event], PersonaState]:
     """The events and the last state of so many turns."""
     who, by = who or persona(), by or rules()
@@ -57,7 +68,9 @@ def lived(
     events, state = list(outcome.events), outcome.state
     for number in range(1, turns + 1):
         stance = 0.8 if number % 2 else -0.3
-        outcome = turn(who, shown(number, text.format(number), stances={"levy": stance}, social_proof=90), state, using, by)
+        outcome = turn(
+            who, shown(number, text.format(number), stances={"levy": stance}, social_proof=90), state, using, by
+        )
         events += outcome.events
         state = outcome.state
     return events, state

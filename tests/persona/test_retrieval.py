@@ -102,7 +102,9 @@ def test_a_first_turn_has_nothing_to_remember() -> None:  # PE-7
 
 
 def test_what_was_seen_before_comes_back_to_mind() -> None:  # PE-7
-    state = turn(persona(), shown(1, "A cup of green tea in the garden", social_proof=500), arrived(), PLAIN, rules()).state
+    state = turn(
+        persona(), shown(1, "A cup of green tea in the garden", social_proof=500), arrived(), PLAIN, rules()
+    ).state
     reaction = turn(persona(), shown(2, "Is tea from the garden any good?"), state, PLAIN, rules()).reaction
     assert [one.memory for one in reaction.recalled] == [state.memories[0].id]
     assert reaction.recalled[0].score > 0
@@ -143,7 +145,9 @@ def test_a_cosine_does_not_depend_on_what_it_is_stacked_with(rows) -> None:  # P
 def test_real_vectors_rank_as_their_floats_do() -> None:  # PE-7
     folder = DATA / "smallville" / "maria"
     vectors, keys = np.load(folder / "embeddings.npy"), json.loads((folder / "embedding_keys.json").read_text())
-    minds = [memory(n, vector, text=key, time=float(n)) for n, (vector, key) in enumerate(zip(vectors, keys, strict=True))]
+    minds = [
+        memory(n, vector, text=key, time=float(n)) for n, (vector, key) in enumerate(zip(vectors, keys, strict=True))
+    ]
     for wanted in (0, 7, 21, 40):
         exact = vectors @ vectors[wanted] / np.linalg.norm(vectors, axis=1) / np.linalg.norm(vectors[wanted])
         found = rank(minds, quantise(vectors[wanted]), 100.0, 1e9, 48)

@@ -37,7 +37,9 @@ memories = st.builds(
 states = st.builds(
     lambda held, minds, counters: PersonaState(1, "5" * 64, "ada", "hashing", beliefs_from(held), minds, counters),
     st.dictionaries(texts, st.tuples(signed, shares), max_size=4),
-    st.lists(memories, max_size=5, unique_by=lambda m: m.id).map(lambda found: tuple(sorted(found, key=lambda m: m.id))),
+    st.lists(memories, max_size=5, unique_by=lambda m: m.id).map(
+        lambda found: tuple(sorted(found, key=lambda m: m.id))
+    ),
     st.builds(Counters, *[st.integers(0, 10**9)] * 3, st.floats(0, 1e6)),
 )
 
@@ -78,7 +80,9 @@ def test_a_memory_without_a_time_is_refused_by_its_id() -> None:  # PE-2 PE-7
         read_state(canonical(raw))
 
 
-@pytest.mark.parametrize("held", [{1: (0.2, 0.5), "1": (0.8, 0.5)}, {None: (0.1, 0.5)}, {True: (0.1, 0.5)}, {"": (0.1, 0.5)}])
+@pytest.mark.parametrize(
+    "held", [{1: (0.2, 0.5), "1": (0.8, 0.5)}, {None: (0.1, 0.5)}, {True: (0.1, 0.5)}, {"": (0.1, 0.5)}]
+)
 def test_topics_that_are_not_text_are_refused_where_the_state_is_made(held: dict) -> None:  # PE-2
     with pytest.raises(Invalid):
         beliefs_from(held)

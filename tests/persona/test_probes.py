@@ -1,0 +1,71 @@
+"""Does a persona still know who it is? Asked on a schedule, traced, and without touching its state."""
+
+from agentlab.persona.events import Probed, read_payload
+from agentlab.persona.ports import Ports
+from agentlab.persona.probes import interview, probe
+from agentlab.persona.rules import Ask
+from agentlab.persona.state import beliefs_from
+
+from .making import PLAIN, RULED, lived, persona, rules
+from .test_tiers import Scripted
+
+ASKS = (Ask(field="age"), Ask(field="home"), Ask(topic="levy"))
+BY = rules(probe_every=5, probe_ask=ASKS, drift_above=0.25)
+WHO = persona(profile={"age": 34, "home": "near the old pool"})
+
+
+def test_probes_run_on_their_schedule_and_are_traced() -> None:  # PE-11
+    events, _ = lived(12, WHO, RULED, BY)
+    probed = [(event.turn, read_payload(event.payload).probe) for event in events if event.kind == "probed"]
+    assert probed == [(turn, ask) for turn in (5, 10) for ask in ("age", "home", "opinion:levy")]
+
+
+def test_a_persona_that_reads_its_profile_does_not_drift_from_it() -> None:  # PE-11
+    events, _ = lived(5, WHO, RULED, BY)
+    answers = [read_payload(event.payload) for event in events if event.kind == "probed"]
+    assert [(one.expected, one.given, one.drifted) for one in answers[:2]] == [
+        ("34", "34", False),
+        ("near the old pool", "near the old pool", False),
+    ]
+
+
+def test_a_wrong_answer_is_traced_as_drift() -> None:  # PE-11
+    events, _ = lived(5, WHO, Ports(PLAIN.embed, Scripted("I am 27 and live by the sea")), BY)
+    found = [event for event in events if event.kind == "probed"]
+    age = read_payload(found[0].payload)
+    assert isinstance(age, Probed)
+    assert (age.expected, age.given, age.distance, age.drifted) == ("34", "I am 27 and live by the sea", 1.0, True)
+    assert found[0].label == "drifted"
+
+
+def test_drift_from_the_first_opinion_is_measured_without_a_model() -> None:  # PE-11
+    who = persona(beliefs=beliefs_from({"levy": (-0.15, 0.0)}), trust={"Post": 1.0})
+    events, state = lived(40, who, PLAIN, rules(probe_every=40, probe_ask=ASKS, drift_above=0.1, rate=1.0))
+    [opinion] = [read_payload(event.payload) for event in events if event.kind == "probed"]
+    assert opinion.expected == "-0.15"
+    assert opinion.distance == abs(float(opinion.given) + 0.15) / 2
+    assert opinion.drifted
+    assert float(opinion.given) == round(state.belief("levy").stance, 2)
+
+
+def test_probing_and_interviewing_leave_the_states_bytes() -> None:  # PE-1 PE-11
+    _, state = lived(7, WHO, RULED, BY)
+    before = state.to_bytes()
+    for _ in range(2):
+        probe(WHO, state, BY, RULED)
+        assert interview(WHO, state, "What is your home?", RULED) == "near the old pool"
+    assert state.to_bytes() == before
+
+
+def test_turns_with_and_without_probes_give_the_same_memories() -> None:  # PE-11
+    _, plain = lived(11, WHO, RULED, rules())
+    _, probed = lived(11, WHO, RULED, BY)
+    assert [one.text for one in plain.memories] == [one.text for one in probed.memories]
+    assert plain.beliefs == probed.beliefs
+    assert plain.counters == probed.counters
+
+
+def test_an_interviewer_without_an_answer_says_so() -> None:  # PE-11
+    events, _ = lived(5, WHO, Ports(PLAIN.embed, Scripted(None)), BY)
+    age = read_payload(next(event for event in events if event.kind == "probed").payload)
+    assert (age.given, age.drifted) == ("(no answer: the far side is asleep)", True)
