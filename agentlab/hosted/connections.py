@@ -58,6 +58,11 @@ class Connection:
             self._closing = True
             self._outbox.put_nowait((code, reason))
 
+    def shun(self, reason: str) -> None:
+        """Closes, and reads nothing more meanwhile: what it still sends stays in its own buffers."""
+        self._socket.transport.pause_reading()
+        self.close(POLICY, reason)
+
     def _cut(self) -> None:
         """Ends the connection at once: its writer hangs in a socket that is full."""
         self._closing = True

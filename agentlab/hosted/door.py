@@ -54,10 +54,9 @@ class Door:
                 self._enter(connection, await socket.recv())
         except TimeoutError:
             connection.close(POLICY, "no enter frame in time")
-        while True:
-            message = await socket.recv()
-            if connection.is_heard:
-                self._take(connection, message)
+        while connection.is_heard:
+            self._take(connection, await socket.recv())
+        await socket.wait_closed()
 
     def _leave(self, connection: Connection) -> None:
         self._floor.connections.discard(connection)
@@ -163,7 +162,7 @@ class Door:
         if not connection.charge():
             self._count(connection.agent_id, "flooding")
             connection.reject("flooding: too many frames that move nothing")
-            connection.close(POLICY, "flooding")
+            connection.shun("flooding")
 
     def _count(self, agent_id: str | None, code: str) -> None:
         report = self._floor.report

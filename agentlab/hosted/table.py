@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGE = 64 * 1024
 """Bytes. A longer message is not even read: the socket is closed with 1009."""
 DEPLOYMENTS_SECONDS = 2
+CLOSE_SECONDS = 1
+"""How long a closing connection may take to say goodbye."""
 DRAIN_SECONDS = 2
 
 
@@ -66,6 +68,7 @@ class Table:
                 self.config.port,
                 origins=[None],  # a browser always names its origin; agents have none
                 max_size=MAX_MESSAGE,
+                close_timeout=CLOSE_SECONDS,
                 compression=None,
                 server_header=None,
             )
@@ -75,7 +78,10 @@ class Table:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Lets every agent have what waits for it, then closes."""
+        await self.close()
+
+    async def close(self) -> None:
+        """Lets every agent have what waits for it, then ends its connection and the server."""
         for connection in self._floor.connections:
             connection.close(GONE, "the table has closed")
         with contextlib.suppress(TimeoutError):
