@@ -13,7 +13,8 @@ urlpatterns = [
     path("", include("agentlab.common.urls")),
     path("", include("capture.urls")),
     path("", include("capture.api_urls")),
-    path("", include("agentlab.agents.urls")),
+    path("", include("agentlab.agents.urls")),  # before the next: `agents/new` is a page, not an agent
+    path("", include("capture.owner_urls")),
 ]
 
 handler400 = "agentlab.common.views.bad_request"

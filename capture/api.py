@@ -65,6 +65,11 @@ class Operation(APIView):
             audit_opened(actor, hand)
         return said(wire.hand_to_json(hand))
 
+    def asked(self, kind: type[Serializer[Any]], data: Any) -> Asked:
+        question = kind(data=data)
+        question.is_valid(raise_exception=True)
+        return cast(Asked, question.validated_data)
+
 
 def said(answer: msgspec.Struct) -> Response:
     return Response(msgspec.to_builtins(answer))

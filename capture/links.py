@@ -1,7 +1,7 @@
 """Where the parts of a turn are had. The operator's pages and the owner's show the same turns under other addresses."""
 
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class TurnLinks:
         return f"{self.base}/raw?{urlencode(self._query(table_id, hand_number, agent_id, action_index, part))}"
 
     def version(self, agent_id: str, version_id: str) -> str:
-        return self.version_page.format(agent=agent_id, version=version_id) if self.version_page else ""
+        names = {"agent": agent_id, "version": version_id}
+        quoted = {name: quote(text, safe="", errors="replace") for name, text in names.items()}
+        return self.version_page.format(**quoted)
 
     @staticmethod
     def _query(table_id: str, hand_number: int, agent_id: str, action_index: int, part: str) -> dict[str, object]:

@@ -90,14 +90,14 @@ def today(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
     played = (
         InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gte=midnight)
         .values_list("agent_id")
-        .annotate(Count("id"), Count("id", filter=Q(is_fallback=True)), Sum("cost"))
+        .annotate(turns=Count("id"), fallbacks=Count("id", filter=Q(is_fallback=True)), spent=Sum("cost"))
         .order_by()
     )
     hand = Concat("table_id", Value(":"), "hand_number", output_field=CharField())
     kept = (
         AgentCallRecord.objects.filter(agent_id__in=agent_ids)
         .values_list("agent_id")
-        .annotate(Count(hand, distinct=True))
+        .annotate(hands=Count(hand, distinct=True))
         .order_by()
     )
     days = dict.fromkeys(agent_ids, AgentDay()) | {row[0]: AgentDay(*row[1:]) for row in played}

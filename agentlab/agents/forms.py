@@ -62,9 +62,11 @@ SkillFormSet = forms.formset_factory(
 
 
 def bound_or_initial(draft: Draft, data: Any = None) -> tuple[VersionForm, Any]:
-    """The two halves of the page: the texts and the list of skills."""
-    initial = {"base_prompt": draft.base_prompt, "strategy": draft.strategy, "model": draft.model}
-    return VersionForm(data, initial=initial), SkillFormSet(data, initial=draft.skills, prefix="skill")
+    """The two halves of the page: the texts and the list of skills; of `data`, or as `draft` has them."""
+    if data is not None:  # without the draft: a row that says what it said would count as not filled in
+        return VersionForm(data), SkillFormSet(data, prefix="skill")
+    texts = {"base_prompt": draft.base_prompt, "strategy": draft.strategy, "model": draft.model}
+    return VersionForm(initial=texts), SkillFormSet(initial=draft.skills, prefix="skill")
 
 
 def draft_from(form: VersionForm, skills: Any) -> Draft:

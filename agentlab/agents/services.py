@@ -13,6 +13,8 @@ from agentlab.agents.models import Agent, AgentVersion, Whisper
 from agentlab.common import audit
 from agentlab.common.models import Deed
 
+RESERVED = "new"  # an agent of this id would stand where the page for a new one is
+
 
 class Refused(Exception):
     """Says in one sentence why nothing was done."""
@@ -46,7 +48,7 @@ class Part:
 def create_agent(*, owner: User, name: str) -> Agent:
     """A new agent. Its id is made of its name, numbered where the name is taken: two owners may both have a Rocky."""
     stem = slugify(name)[:50] or "agent"
-    for number in range(1, 1000):
+    for number in range(2 if stem == RESERVED else 1, 1000):
         try:
             with transaction.atomic():
                 return Agent.objects.create(id=stem if number == 1 else f"{stem}-{number}", name=name, owner=owner)

@@ -34,12 +34,19 @@ def heard(agent: str, action: str, amount: int | None = None, street: str = "pre
 
 
 LOG = [
-    heard("nit", "call", 2),
-    heard("rocky", "raise", 8),
-    heard("bluffy", "call", 8),
-    heard("nit", "check", street="flop"),
-    heard("bluffy", "raise", 24, street="flop"),
+    heard("nit", "call", 2, actionIndex=0),
+    heard("rocky", "raise", 8, actionIndex=1),
+    heard("bluffy", "call", 8, actionIndex=2),
+    heard("nit", "check", street="flop", actionIndex=3),
+    heard("bluffy", "raise", 24, street="flop", actionIndex=4),
 ]
+
+
+def _result(seat: int, agent: str, net: int, cards: list[str] | None) -> dict[str, Any]:
+    facts = {"seat": seat, "agentId": agent, "net": net, "won": max(0, 2 * net), "returned": 0}
+    return facts | {"stack": 200 + net, "status": "active", "cards": cards}
+
+
 PAST = [
     {
         "type": "hand_result",
@@ -49,13 +56,10 @@ PAST = [
         "board": ["2c", "9d", "Js", "Qh", "3s"],
         "showdown": True,
         "pots": [{"amount": 40, "shares": {0: 40}}],
-        "seats": [
-            {"seat": 0, "agentId": "rocky", "net": 20, "won": 40, "returned": 0, "stack": 220, "status": "active", "cards": ["Ah", "Qd"]},
-            {"seat": 1, "agentId": "bluffy", "net": -20, "won": 0, "returned": 0, "stack": 180, "status": "active", "cards": None},
-        ],
+        "seats": [_result(0, "rocky", 20, ["Ah", "Qd"]), _result(1, "bluffy", -20, None)],
     }
     for number in range(164, 184)
-]  # fmt: skip
+]
 
 
 def arguments(hole: list[str], **changed: Any) -> dict[str, Any]:
@@ -64,7 +68,7 @@ def arguments(hole: list[str], **changed: Any) -> dict[str, Any]:
         "type": "game_state",
         "tableId": TABLE,
         "handNumber": 184,
-        "actionIndex": 7,
+        "actionIndex": 5,
         "street": "flop",
         "board": ["7h", "Td", "2c"],
         "pot": 64,
@@ -103,8 +107,9 @@ def prompt(hole: str = "Ah Ks", envelope: str = ENVELOPE) -> Prompt:
     return Prompt(
         envelope,
         f"[Table]\nHand 184, blinds 1/2.\nStreet: flop. Board: 7h Td 2c.\nPot: 64.\n\n[This hand]\n"
-        f"preflop: nit calls 2, rocky (you) raises to 8, bluffy calls 8\nflop (7h Td 2c): nit checks, bluffy raises to 24"
-        f"\n\n[Recent hands]\n{lines}\n\n[Your turn]\nYou hold {hole}.\nTo call: 24.\nLegal actions: fold, call, raise.",
+        "preflop: nit calls 2, rocky (you) raises to 8, bluffy calls 8\n"
+        f"flop (7h Td 2c): nit checks, bluffy raises to 24\n\n[Recent hands]\n{lines}\n\n"
+        f"[Your turn]\nYou hold {hole}.\nTo call: 24.\nLegal actions: fold, call, raise.",
     )
 
 
@@ -228,3 +233,7 @@ def _charge(played: Played, table: str, hand: int, start: datetime) -> Inference
         played_at=start + timedelta(seconds=3 * played.index),
         **(facts | played.charge),
     )
+
+
+def days_ago(days: float) -> datetime:
+    return datetime.now(UTC) - timedelta(days=days)

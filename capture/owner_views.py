@@ -1,0 +1,216 @@
+"""The owner's pages that need recorded turns: the cards, an agent's hands, one hand, what is kept.
+
+They are here and not in the room of agents because that room knows nothing of capture. Every read names the one agent
+whose page it is; an operator may read along, and only the owner keeps and lets go.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Max
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agentlab.agents.models import Agent, AgentDeployment
+from agentlab.common.access import is_operator, owned, visible
+from agentlab.common.paging import Pager, numbered, page_number
+from agentlab.common.text import plain
+from capture.asking import BadQuestion, asked_hand
+from capture.keeping import keep_hand
+from capture.links import TurnLinks
+from capture.opening import audit_opened
+from capture.presenting import present_hand
+from capture.recent import AgentDay
+from capture.sources import SourceError, hand_source
+from capture.views import VERSION_PAGE, setting_for, show_part, show_raw
+
+CARDS = 24  # agents a page
+
+
+@dataclass(frozen=True)
+class Card:
+    """An agent at a glance. `version` is the newest published one, `table_id` where it sits now; "" is none."""
+
+    agent: Agent
+    version: str
+    table_id: str
+    day: AgentDay | None  # None: not known
+
+    @property
+    def fallback_percent(self) -> str:
+        if not self.day or not self.day.turns:
+            return ""
+        share = 100 * self.day.fallbacks / self.day.turns
+        return "under 1 %" if 0 < share < 1 else f"{share:.0f} %"
+
+
+def agent_page(scope: Callable[..., Any]) -> Callable[..., Callable[..., HttpResponse]]:
+    """The view gets the agent where `scope` (`visible` or `owned`) gives it to this user, else 404. A source that does
+    not answer and a question that cannot be answered become a readable page."""
+
+    def decorate(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+        @wraps(view)
+        def guarded(request: HttpRequest, agent_id: str) -> HttpResponse:
+            agent = get_object_or_404(scope(Agent.objects.select_related("owner"), request.user), pk=agent_id)
+            try:
+                return view(request, agent)
+            except SourceError as error:
+                return _page(request, agent, "trouble", {"trouble": str(error)}, error.status)
+            except ValueError as error:
+                return _page(request, agent, "trouble", {"trouble": str(error)}, 400)
+
+        return guarded
+
+    return decorate
+
+
+def _page(request: HttpRequest, agent: Agent, name: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
+    shared = {"agent": agent, "is_owner": agent.owner_id == request.user.pk, "tab": "hands"}
+    return render(request, f"agents/{name}.html", shared | context, status=status)
+
+
+@require_GET
+def agents(request: HttpRequest) -> HttpResponse:
+    """A card for each agent that this user may see."""
+    everyone = visible(Agent.objects.all(), request.user)
+    pages = max(1, -(-everyone.count() // CARDS))
+    number = page_number(request.GET.get("page"), pages)
+    rows = everyone.select_related("owner").annotate(newest=Max("versions__number")).order_by("name", "id")
+    shown = list(rows[(number - 1) * CARDS : number * CARDS])
+    days, trouble = {}, ""
+    try:
+        days = hand_source().today([agent.pk for agent in shown])
+    except SourceError as error:
+        trouble = str(error)
+    context = {"cards": _cards(shown, days), "trouble": trouble, "pager": numbered(request.path, number, pages)}
+    return render(request, "agents/agents.html", context | {"everybody": is_operator(request.user)})
+
+
+def _cards(agents: list[Any], days: dict[str, AgentDay]) -> list[Card]:
+    seated = AgentDeployment.objects.filter(agent__in=agents, left_at=None).order_by("seated_at", "id")
+    tables = dict(seated.values_list("agent_id", "table_id"))
+    return [
+        Card(agent, f"v{agent.newest}" if agent.newest else "", tables.get(agent.pk, ""), days.get(agent.pk))
+        for agent in agents
+    ]
+
+
+@require_GET
+@agent_page(visible)
+def hands(request: HttpRequest, agent: Agent) -> HttpResponse:
+    """The agent's recent hands."""
+    return _list_page(request, agent, kept=False)
+
+
+@require_GET
+@agent_page(visible)
+def kept(request: HttpRequest, agent: Agent) -> HttpResponse:
+    """The agent's kept hands, last kept first."""
+    return _list_page(request, agent, kept=True)
+
+
+def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpResponse:
+    before = request.GET.get("before", "")
+    found = hand_source().recent_hands(before or None, agent_ids=[agent.pk], kept=kept)
+    links = _links(agent)
+    rows = [(hand, links.hand(hand.table_id, hand.hand_number)) for hand in found.hands]
+    older = f"{request.path}?{urlencode({'before': found.next_before})}" if found.next_before else ""
+    context = {"rows": rows, "pager": Pager(request.path if before else "", older, "", "newest")}
+    return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
+
+
+def _links(agent: Agent, find: str = "") -> TurnLinks:
+    return TurnLinks(reverse("agent-hand", args=[agent.pk]), VERSION_PAGE, find)
+
+
+@require_GET
+@agent_page(visible)
+def hand(request: HttpRequest, agent: Agent) -> HttpResponse:
+    """The turns of this agent alone in one hand."""
+    return _page(request, agent, "hand", _hand_context(request, agent, _asked(request.GET.dict())))
+
+
+def _asked(query: dict[str, str]) -> tuple[str, int, str]:
+    """Table, hand and search; which agent is in the path, and nothing else may say it."""
+    asked = asked_hand(query | {"agent": ""})
+    if asked.hand_number is None:
+        raise BadQuestion("Which hand? Give a table and a hand number.")
+    return asked.table_id, asked.hand_number, asked.find
+
+
+def _hand_context(request: HttpRequest, agent: Agent, asked: tuple[str, int, str]) -> dict[str, Any]:
+    table_id, hand_number, find = asked
+    found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
+    audit_opened(request.user, found)
+    panel = present_hand(found, setting_for(found, _links(agent, find)))
+    scope = {"table": table_id, "hand": str(hand_number)}
+    kept_turns = sum(view.kept for view in found.turns)
+    to_keep = sum(view.turn is not None and not view.kept for view in found.turns)
+    return {
+        "hand": panel,
+        "own": True,
+        "inside": True,
+        "kept_turns": kept_turns,
+        "to_keep": to_keep,
+        "hand_url": _links(agent).hand(table_id, hand_number),
+        "find_fields": scope.items(),
+        "scope": urlencode(scope),
+    }
+
+
+@require_GET
+@agent_page(visible)
+def part(request: HttpRequest, agent: Agent) -> HttpResponse:
+    return show_part(request, _own_query(request, agent), _links(agent, request.GET.get("q", "")))
+
+
+@require_GET
+@agent_page(visible)
+def raw(request: HttpRequest, agent: Agent) -> HttpResponse:
+    return show_raw(request, _own_query(request, agent), _links(agent))
+
+
+def _own_query(request: HttpRequest, agent: Agent) -> dict[str, str]:
+    """The query, of this page's agent alone: another's turn is not here."""
+    if request.GET.get("agent", agent.pk) != agent.pk:
+        raise Http404
+    return request.GET.dict() | {"agent": agent.pk}
+
+
+@require_POST
+@agent_page(owned)
+def keep(request: HttpRequest, agent: Agent) -> HttpResponse:
+    """Flag a hand: keep this agent's turns of it."""
+    asked = _asked(request.POST.dict())
+    said, status = keep_hand(
+        hand_source(), asked[0], asked[1], [agent.pk], names={agent.pk: agent.name}, actor=request.user
+    )
+    if request.htmx:  # type: ignore[attr-defined]
+        context = _hand_context(request, agent, asked) if status == 200 else {}
+        context |= {"agent": agent, "is_owner": True, "outcomes": said, "status": plain(said[-1].text)}
+        return render(request, "agents/_kept.html", context, status=status)
+    for outcome in said:
+        messages.add_message(request, messages.SUCCESS if outcome.kept else messages.WARNING, plain(outcome.text))
+    return redirect(_links(agent).hand(asked[0], asked[1]))
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@agent_page(owned)
+def unkeep(request: HttpRequest, agent: Agent) -> HttpResponse:
+    """Asks once, then lets go: what has left the buffer is then gone for good."""
+    table_id, hand_number, _ = _asked((request.POST if request.method == "POST" else request.GET).dict())
+    if request.method == "POST":
+        removed = hand_source().unpin(table_id, hand_number, agent_id=agent.pk, actor=request.user)
+        words = f"{removed} turn{'' if removed == 1 else 's'} no longer kept." if removed else "Nothing of it was kept."
+        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, words)
+        return redirect("kept-hands", agent.pk)
+    found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
+    turns = sum(view.kept for view in found.turns)
+    context = {"table_id": table_id, "hand_number": hand_number, "turns": turns, "tab": "kept", "inside": True}
+    return _page(request, agent, "unkeep", context | {"hand_url": _links(agent).hand(table_id, hand_number)})
