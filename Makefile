@@ -28,12 +28,12 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 install: $(VENV)/.installed  ## virtual environment and dependencies, nothing else
 
-node_modules/.bin/pi: Makefile
+node_modules/.pi-$(PI_VERSION):
 	npm install --no-save --no-package-lock --no-audit --no-fund --ignore-scripts --omit=dev --loglevel=error \
 		@mariozechner/pi-coding-agent@$(PI_VERSION)
 	@touch $@
 
-pi: node_modules/.bin/pi  ## the pi coding agent for the factory (needs Node.js 20 and npm)
+pi: node_modules/.pi-$(PI_VERSION)  ## the pi coding agent for the factory (needs Node.js 20 and npm)
 
 run: install  ## a working site with live data, on this machine alone; ARGS="--port 0" and so on
 	@exec $(BIN)/python manage.py up $(ARGS)

@@ -1,9 +1,15 @@
 """What came of a send: a provider's answer, a tool it used, how an attempt ended."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal
+
+OUTPUT_LIMIT = 256 * 1024
+"""Characters of a tool's output that are stored: coding agents cut their tools' output well below this."""
+MASK = "•••"
+_SHORTEST_SECRET = 8  # a shorter value would also be found where it is not meant
 
 EndState = Literal["succeeded", "failed", "cancelled"]
 FailureKind = Literal["", "parse", "check", "provider", "interrupted"]
@@ -24,26 +30,9 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptEnd:
-    """What came of an attempt. Tokens and cost are None where the provider did not say."""
-
-    state: EndState
-    failure: FailureKind = ""
-    error: str = ""
-    reply: str | None = None
-    model: str = ""
-    session_id: str | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost: Decimal | None = None
-    duration_ms: int | None = None
-    tool_calls: tuple[ToolCall, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """A provider's answer to one send. `error` says that the provider failed; whatever had arrived by then stands
-    beside it. Tokens and cost are None where it did not say."""
+    beside it. Tokens and cost are None where it did not say. `remarks` are for the reader of the run."""
 
     text: str | None
     error: str = ""
@@ -53,3 +42,30 @@ class Reply:
     output_tokens: int | None = None
     cost: Decimal | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnd:
+    """How an attempt ended. `reply` is None where the provider never answered."""
+
+    state: EndState
+    failure: FailureKind = ""
+    error: str = ""
+    duration_ms: int | None = None
+    reply: Reply | None = None
+
+
+def storable(call: ToolCall, secrets: Sequence[str]) -> ToolCall:
+    """The tool call with our own secrets masked in its output, and the output cut to what is stored.
+
+    Only outputs are masked: the task and the messages stand exactly as they were sent.
+    """
+    if call.output is None:
+        return call
+    output, masked = call.output, 0
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET and (times := output.count(secret)):
+            output, masked = output.replace(secret, MASK), masked + times
+    size = len(call.output.encode("utf-8", "surrogatepass")) if call.output_bytes is None else call.output_bytes
+    return replace(call, output=output[:OUTPUT_LIMIT], output_bytes=size, masked=masked)

@@ -1,12 +1,13 @@
 """Between the workflow and the rows: each send gets an id, a snapshot folder, a packet, and one commit."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from factory.calls import AgentCall
 from factory.lineage import SessionTurns
-from factory.outcomes import AttemptEnd
+from factory.outcomes import AttemptEnd, storable
 from factory.packets import AgentInputPacket, capture_attempt_inputs
 from factory.providers import Session
 from factory.retention import SnapshotStore
@@ -25,9 +26,11 @@ class RunRecorder:
         store: SnapshotStore,
         provider: str,
         *,
+        secrets: Sequence[str] = (),
         deadline: Callable[[], Deadline] = Deadline,
     ) -> None:
         self._tracer, self._store, self._provider, self._deadline = tracer, store, provider, deadline
+        self._secrets = secrets
 
     def begin(
         self, call: AgentCall, turns: SessionTurns, session: Session, launch: str
@@ -56,6 +59,11 @@ class RunRecorder:
         return attempt_id, packet
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
+        if end.reply:
+            calls = tuple(storable(call, self._secrets) for call in end.reply.tool_calls)
+            end = replace(end, reply=replace(end.reply, tool_calls=calls))
+            for remark in end.reply.remarks:
+                self._tracer.note(f"attempt {self._tracer.number}: {remark}")
         self._tracer.finish(attempt_id, end)
 
     def _discard(self, attempt_id: str) -> None:

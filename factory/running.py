@@ -10,7 +10,7 @@ from factory.calls import Attachment, Included
 from factory.checks import run_check
 from factory.media import TEXT, recognise
 from factory.phases import Workflow
-from factory.providers import Provider
+from factory.providers import Endpoint, Provider, provider_named
 from factory.recording import RunRecorder
 from factory.resolve import RequestError, ResolvedRequest, display_path, read_file
 from factory.retention import DiskLimits, SnapshotStore
@@ -31,6 +31,14 @@ def snapshot_store() -> SnapshotStore:
     return store
 
 
+def provider_for(spec: str) -> Provider:
+    """The provider of this name, with this site's endpoint. Raises ProviderError."""
+    model = settings.AGENTLAB_MODEL
+    # "house" is the poker table's built-in model, which no endpoint serves.
+    endpoint = Endpoint(settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY, "" if model == "house" else model)
+    return provider_named(spec, endpoint=endpoint, project=settings.BASE_DIR)
+
+
 def make_job(
     request: ResolvedRequest,
     provider: Provider,
@@ -40,6 +48,8 @@ def make_job(
     check: str | None = None,
 ) -> Job:
     """What a run is to do, each attached file read once. Raises RequestError for what cannot be given to it."""
+    if context is not None and not provider.has_tools:
+        raise RequestError(f"{provider.name} has no tools to read a folder with; --attach sends a file along")
     included: list[Included] = []
     attachments: list[Attachment] = []
     for path in attach:
@@ -100,12 +110,19 @@ def _carry_out(
             workflow,
             job,
             session,
-            RunRecorder(tracer, store, provider.name),
+            RunRecorder(tracer, store, provider.name, secrets=_secrets()),
             check=lambda command: run_check(command, workspace),
             progress=progress,
         ).run()
     finally:
         session.close()
+
+
+def _secrets() -> list[str]:
+    """What must not be kept when a tool has printed it."""
+    database = settings.DATABASES["default"].get("PASSWORD")
+    named = (settings.SECRET_KEY, settings.AGENT_CAPTURE_SERVICE_KEY, settings.OPENAI_API_KEY, database)
+    return [str(secret) for secret in named if secret]
 
 
 def _workspace(run_id: int) -> Path:

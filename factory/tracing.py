@@ -28,7 +28,7 @@ from factory.models import (
     RunNote,
     State,
 )
-from factory.outcomes import AttemptEnd, EndState
+from factory.outcomes import AttemptEnd, EndState, ToolCall
 from factory.packets import AgentInputPacket
 from factory.resolve import ResolvedRequest
 from factory.retention import StoredInput
@@ -108,25 +108,17 @@ class Tracer:
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
         """Write what came of an attempt and which tools it used."""
+        values: dict[str, Any] = {name: getattr(end, name) for name in ("state", "failure", "error", "duration_ms")}
+        calls: tuple[ToolCall, ...] = ()
+        if reply := end.reply:
+            calls = reply.tool_calls
+            values["reply"] = reply.text
+            values |= {name: getattr(reply, name) for name in ("input_tokens", "output_tokens", "cost")}
+            values |= {name: value for name in ("model", "session_id") if (value := getattr(reply, name))}
         with transaction.atomic():
-            values: dict[str, Any] = {
-                name: getattr(end, name)
-                for name in (
-                    "state",
-                    "failure",
-                    "error",
-                    "reply",
-                    "input_tokens",
-                    "output_tokens",
-                    "cost",
-                    "duration_ms",
-                )
-            }
-            values |= {name: value for name in ("model", "session_id") if (value := getattr(end, name))}
             AgentAttempt.objects.filter(pk=attempt_id).update(**values, ended_at=timezone.now())
             AgentToolCall.objects.bulk_create(
-                AgentToolCall(attempt_id=attempt_id, seq=seq, **_columns(call))
-                for seq, call in enumerate(end.tool_calls, 1)
+                AgentToolCall(attempt_id=attempt_id, seq=seq, **_columns(call)) for seq, call in enumerate(calls, 1)
             )
 
     def end(self, state: EndState) -> None:

@@ -161,7 +161,8 @@ class WorkflowRun:
             end, outcome = self._judge(reply, phase)
             return outcome
         finally:
-            end = _told(end, reply, time.monotonic() - began if duration is None else duration)
+            seconds = time.monotonic() - began if duration is None else duration
+            end = replace(end, reply=reply, duration_ms=round(seconds * 1000))
             self._recorder.finish(attempt_id, end)
             self._sent.append(Sent(attempt_id, call, packet, end))
             self._progress(f"{len(self._sent)} {call.phase}: {end.error or 'ok'}")
@@ -206,20 +207,3 @@ _KIND_WORDS = {"initial": "initial", "parse_retry": "parse correction", "gate_re
 
 def _failed(failure: FailureKind, error: str) -> AttemptEnd:
     return AttemptEnd("failed", failure=failure, error=error)
-
-
-def _told(end: AttemptEnd, reply: Reply | None, seconds: float) -> AttemptEnd:
-    """The end, with how long the provider took and what it told."""
-    end = replace(end, duration_ms=round(seconds * 1000))
-    if reply is None:
-        return end
-    return replace(
-        end,
-        reply=reply.text,
-        model=reply.model,
-        session_id=reply.session_id,
-        input_tokens=reply.input_tokens,
-        output_tokens=reply.output_tokens,
-        cost=reply.cost,
-        tool_calls=reply.tool_calls,
-    )

@@ -17,6 +17,19 @@ class ProviderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoint:
+    """The OpenAI-compatible endpoint of this site: empty strings for what is not configured."""
+
+    base_url: str = ""
+    api_key: str = ""
+    model: str = ""
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self.base_url or self.api_key)
+
+
+@dataclass(frozen=True, slots=True)
 class Messages:
     """The exact messages of one send."""
 
@@ -45,7 +58,10 @@ class Session(Protocol):
 
 
 class Provider(Protocol):
+    """`has_tools`: its agent can read files by their path."""
+
     name: str
+    has_tools: bool
 
     def accepts(self, attachment: Attachment) -> bool:
         """Can these bytes go as an attachment?"""
@@ -54,11 +70,20 @@ class Provider(Protocol):
         """Begin a session. Raises ProviderError."""
 
 
-def provider_named(spec: str) -> Provider:
+def provider_named(spec: str, *, endpoint: Endpoint = Endpoint(), project: Path = Path()) -> Provider:
     """The provider that `NAME` or `NAME:OPTION` asks for. Raises ProviderError."""
     name, _, option = spec.partition(":")
-    if name == "rehearsal":
-        from factory.providers.rehearsal import Rehearsal
+    match name:
+        case "rehearsal":
+            from factory.providers.rehearsal import Rehearsal
 
-        return Rehearsal.parse(option)
+            return Rehearsal.parse(option)
+        case "openai":
+            from factory.providers.chat import Chat
+
+            return Chat.parse(option, endpoint)
+        case "pi":
+            from factory.providers.pi import Pi
+
+            return Pi.parse(option, endpoint, project)
     raise ProviderError(f"there is no provider {spec!r}; there are rehearsal, openai:NAME and pi")

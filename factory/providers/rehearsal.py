@@ -26,6 +26,7 @@ _CONTEXT = re.compile(r"^### context\n\n[^\n]*\n\n    ([^\n]+)$", re.MULTILINE)
 class Rehearsal:
     mishaps: frozenset[str] = frozenset()
     name: str = "rehearsal"
+    has_tools: bool = True
 
     @classmethod
     def parse(cls, option: str) -> "Rehearsal":

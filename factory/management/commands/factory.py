@@ -14,10 +14,10 @@ from django.db.migrations.executor import MigrationExecutor
 
 from agentlab.common.local_site import prepare
 from factory.importing import FileReport, ImportRefused, import_path
-from factory.providers import ProviderError, provider_named
+from factory.providers import ProviderError
 from factory.resolve import RequestError, ResolvedRequest, display_path, resolve_request
 from factory.retention import Reconciled, SnapshotStore, StoreError
-from factory.running import make_job, run_job, snapshot_store
+from factory.running import make_job, provider_for, run_job, snapshot_store
 from factory.workflow import RunEnd, Sent
 from factory.workflows import WORKFLOWS
 
@@ -67,7 +67,7 @@ class Command(BaseCommand):
 
     def _run(self, store: SnapshotStore, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        provider = provider_named(options["provider"])
+        provider = provider_for(options["provider"])
         request = resolve_request(options["request"], force=options["force"])
         owner_id = _owner(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
