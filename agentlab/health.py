@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
@@ -26,21 +27,22 @@ _askers = ThreadPoolExecutor(4, thread_name_prefix="healthz")
 
 @dataclass(frozen=True)
 class Health:
-    """`last_captured` is the newest turn that the ledger knows to be captured, None where there is none."""
+    """`capture_redis` is None where hands come from another host. `last_captured` is the newest turn that the ledger
+    knows to be captured, None where there is none."""
 
     database: bool
-    capture_redis: bool
+    capture_redis: bool | None
     last_captured: datetime | None
 
     @property
     def ok(self) -> bool:
-        return self.database and self.capture_redis
+        return self.database and self.capture_redis is not False
 
 
 @login_not_required
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 where database and capture Redis answer, 503 where one does not. Ages are in seconds."""
+    """200 where what this site needs answers, 503 where it does not. The age is in seconds."""
     health = check()
     age = (timezone.now() - health.last_captured).total_seconds() if health.last_captured else None
     body = {
@@ -78,12 +80,14 @@ def _ask_database() -> tuple[bool, datetime | None]:
         connection.close()
 
 
-def _ask_redis() -> bool:
+def _ask_redis() -> bool | None:
+    if settings.HOSTED_AGENT_URL:
+        return None
     try:
         return bool(get_redis_connection("capture").ping())
     except (RedisError, OSError, ImproperlyConfigured):
         return False
 
 
-def _word(up: bool) -> str:
-    return "up" if up else "down"
+def _word(up: bool | None) -> str:
+    return "elsewhere" if up is None else "up" if up else "down"

@@ -92,7 +92,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 else:
     # A pool is per process; with one, CONN_MAX_AGE must stay 0.
     DATABASES["default"]["OPTIONS"] = {
-        "pool": {"min_size": 0, "max_size": 8, "timeout": 10},
+        "pool": {"min_size": 0, "max_size": 8, "timeout": 5},
         "connect_timeout": 5,
         "tcp_user_timeout": 30_000,  # a server that is cut off is found out in half a minute, not in two hours
         "keepalives_idle": 30,

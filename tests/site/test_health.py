@@ -78,6 +78,12 @@ def test_without_its_database_the_site_cannot_serve(client: Client, capture_redi
     assert response.json() == {"ok": False, "database": "down", "captureRedis": "up", "lastCapturedTurnAge": None}
 
 
+def test_where_hands_come_from_another_host_no_redis_is_needed(client: Client) -> None:  # RD-5
+    with override_settings(HOSTED_AGENT_URL="https://hands.example"):
+        response = client.get("/healthz")
+    assert (response.status_code, response.json()["captureRedis"]) == (200, "elsewhere")
+
+
 def test_it_is_not_sent_to_https_and_not_cached(client: Client, capture_redis: redis.Redis) -> None:
     with override_settings(SECURE_SSL_REDIRECT=True):
         assert client.get("/healthz").status_code == 200

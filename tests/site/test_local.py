@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -82,6 +83,37 @@ def test_the_private_redis_ends_with_a_parent_that_is_killed(tmp_path: Path) -> 
     parent.stdout.close()
     psutil.wait_procs([child], timeout=10)
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+
+
+def test_a_second_signal_does_not_wait_for_a_stubborn_child(tmp_path: Path) -> None:  # SF-5
+    stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(1000)"
+    parent = f"""
+import os, pathlib, sys, time
+from agentlab import processes
+processes.PATIENCE = 900
+log = pathlib.Path({str(tmp_path / "log")!r})
+try:
+    with processes.Stopping() as stopping, processes.Children(stopping) as children:
+        child = children.start("child", [sys.executable, "-c", {stubborn!r}], log=log, env=os.environ)
+        while "deaf" not in log.read_text():
+            time.sleep(0.02)
+        print(child.process.pid, flush=True)
+        time.sleep(900)
+except processes.Stop:
+    print("ended", flush=True)
+"""
+    process = subprocess.Popen([sys.executable, "-c", parent], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    child = psutil.Process(int(process.stdout.readline()))
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)  # as often as an impatient person would
+        time.sleep(0.1)
+    assert process.stdout.readline() == "ended\n"
+    assert process.returncode == 0
+    assert not child.is_running()
+    process.stdout.close()
 
 
 def test_the_ready_file_appears_whole_and_for_its_owner_alone(tmp_path: Path) -> None:  # SF-6

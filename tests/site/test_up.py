@@ -161,6 +161,21 @@ def test_a_second_start_has_the_old_users_and_says_how_to_reset_them(start: Call
     assert "Captured hands" in Visitor(second.url).sign_in("operator", password[1])
 
 
+def test_a_restart_forgets_no_turn_of_the_day(start: Callable[..., Up]) -> None:  # VW-2, SF-5
+    first = start("--port", "0", "--hands", "1")
+    first.wait_until_it_says("All hands are played")
+    password = re.search(r"operator +(\S+)", first.said)
+    assert password
+    assert first.end() == 0
+    second = start("--port", "0", "--no-play")
+    second.wait_until_it_says("--reset-passwords makes new ones")
+    visitor = Visitor(second.url)
+    visitor.sign_in("operator", password[1])
+    page = visitor.read(a_captured_hand(visitor) or "")
+    assert "what it was told, exactly" in page
+    assert "in the buffer" not in page
+
+
 @pytest.mark.parametrize(("child", "name"), [("gunicorn", "the site"), ("unixsocket:", "the private Redis")])
 def test_a_child_that_dies_ends_the_whole_and_is_named_in_one_line(  # SF-4, SF-5
     start: Callable[..., Up], child: str, name: str

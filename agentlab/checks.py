@@ -1,0 +1,35 @@
+"""System checks of the project's own settings. A room's own checks are in the room."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+
+@register(Tags.security)
+def other_host(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """Hands are read from another host over HTTP, with the key that it knows."""
+    if not settings.HOSTED_AGENT_URL:
+        return []
+    found: list[CheckMessage] = []
+    url = urlsplit(settings.HOSTED_AGENT_URL)
+    if url.scheme not in {"http", "https"} or not url.hostname:
+        found.append(Error("HOSTED_AGENT_URL is no address.", hint="https://host, without a path.", id="agentlab.E001"))
+    elif url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
+        found.append(
+            Warning(
+                "HOSTED_AGENT_URL sends the service key and receives prompts without encryption.",
+                hint="Use https://.",
+                id="agentlab.W001",
+            )
+        )
+    if not settings.AGENT_CAPTURE_SERVICE_KEY:
+        found.append(
+            Error(
+                "HOSTED_AGENT_URL is set and AGENT_CAPTURE_SERVICE_KEY is not: the other host will refuse.",
+                hint="Set it to the other host's key.",
+                id="agentlab.E002",
+            )
+        )
+    return found
