@@ -6,9 +6,6 @@ from dataclasses import dataclass
 
 from capture.reading import check_hand
 
-PARTS = ("recorded", "history", "prompt", "response", "reasoning")
-RAW_PARTS = ("knowledge", "prompt", "response", "reasoning", "decision")
-
 
 class BadQuestion(ValueError):
     """The request names no hand or turn that there could be. The message is for the person who asked."""

@@ -16,16 +16,17 @@ from capture.recorded import spelt
 Frame = Mapping[str, Any]
 Names = Mapping[str, str]  # agent id to the name people know it by
 
-_BOARD_CARDS = {"preflop": 0, "flop": 3, "turn": 4, "river": 5}
-
 
 @dataclass(frozen=True)
 class StreetLine:
-    """What was heard on one street, with the board that was open then."""
+    """What was heard on one street, in order."""
 
     street: str
-    board: list[str]
     actions: list[str]
+
+    @property
+    def told(self) -> str:
+        return " → ".join(self.actions)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,15 @@ class Said:
 
 
 @dataclass(frozen=True)
+class PastHand:
+    """One earlier hand as it was heard: its number, its board, and who gained or lost what."""
+
+    number: str
+    board: list[str]
+    results: list[str]
+
+
+@dataclass(frozen=True, repr=False)
 class Knowing:
     """None: that argument was not recorded, or has a shape of its own and is among `others`."""
 
@@ -44,10 +54,20 @@ class Knowing:
     facts: list[tuple[str, str]] = field(default_factory=list)
     limits: tuple[Any, Any] | None = None  # least and most raise-to total
     streets: list[StreetLine] | None = None
-    past_hands: int | None = None
+    past_hands: list[PastHand] | None = None
     notes: list[str] | None = None
     whispers: list[Said] | None = None
     others: list[tuple[str, Any]] = field(default_factory=list)
+
+    @property
+    def latest_whisper(self) -> Said | None:
+        return self.whispers[-1] if self.whispers else None
+
+    @property
+    def more(self) -> str:
+        """What there is besides: `20 recent hands, 2 notes, 3 whispers`."""
+        counts = [(self.past_hands, "recent hand"), (self.notes, "note"), (self.whispers, "whisper")]
+        return ", ".join(f"{len(kept)} {name}{'' if len(kept) == 1 else 's'}" for kept, name in counts if kept)
 
     @property
     def heard_nothing(self) -> bool:
@@ -124,7 +144,7 @@ def _action_log(value: Any, names: Names) -> dict[str, Any] | None:
     for frame in value:
         street = str(frame.get("street", ""))
         if not lines or lines[-1].street != street:
-            lines.append(StreetLine(street, [], []))
+            lines.append(StreetLine(street, []))
         lines[-1].actions.append(_heard(frame, names))
     return {"streets": lines}
 
@@ -139,7 +159,30 @@ def _heard(frame: Frame, names: Names) -> str:
 
 
 def _hand_history(value: Any, names: Names) -> dict[str, Any] | None:
-    return {"past_hands": len(value)} if _is_frames(value) else None
+    hands = _past_hands(value, names)
+    return None if hands is None else {"past_hands": hands}
+
+
+def _past_hands(value: Any, names: Names) -> list[PastHand] | None:
+    """The hands of a recorded history, oldest first; None where it has a shape of its own."""
+    if not _is_frames(value) or not all(_is_frames(hand.get("seats")) for hand in value):
+        return None
+    return [
+        PastHand(
+            spelt(hand.get("handNumber")),
+            _cards(hand.get("board")) or [],
+            [_result(seat, names) for seat in hand["seats"] if seat.get("net") or seat.get("cards")],
+        )
+        for hand in value
+    ]
+
+
+def _result(seat: Frame, names: Names) -> str:
+    who = str(seat.get("agentId", f"seat {seat.get('seat', '?')}"))
+    net = seat.get("net")
+    gained = f"{net:+,}".replace("-", "−") if isinstance(net, int) else spelt(net)
+    shown = seat.get("cards")
+    return f"{names.get(who, who)} {gained}" + (f" with {' '.join(shown)}" if shown and _is_texts(shown) else "")
 
 
 def _notes(value: Any, names: Names) -> dict[str, Any] | None:

@@ -1,4 +1,7 @@
-"""The parts of one turn as a page shows them: what it knew, the prompt, the response, what it sent. Pure."""
+"""The parts of one turn as a page shows them: what it knew, the prompt, the response, what it sent. Pure.
+
+What holds content has no repr: a fault in a template would otherwise write prompts into the server's log.
+"""
 
 import json
 import re
@@ -7,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from agentlab.common.text import TextBlock, contains, plain, size
+from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, contains, plain, size
 from capture.frozen import json_form
 from capture.knowing import Knowing, arrange
 from capture.knowledge import read_knowledge
@@ -26,9 +29,10 @@ class Setting:
     names: Mapping[str, str] = field(default_factory=dict)
     find: str = ""
     notes: Callable[[TurnView], Sequence[str]] = lambda view: ()
+    inline_bytes: int = ON_DEMAND_BYTES  # a longer response is loaded when it comes into view
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class KnewPart:
     """What it knew: the reading, and where the exact record is. `arranged` is None where the bytes cannot be read."""
 
@@ -36,11 +40,11 @@ class KnewPart:
     arranged: Knowing | None
     bytes: int
     raw_url: str
-    recorded_url: str
-    history_url: str
+    part_url: str
     subject: str
     found: bool = False
-    recorded: Any = None  # filled where a search opens it
+    recorded: Any = None  # all of it
+    find: str = ""
 
     @property
     def about(self) -> str:
@@ -51,7 +55,7 @@ class KnewPart:
         return size(self.bytes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PromptPart:
     """The exact prompt: one block to open, in it the envelope (closed) and what belongs to this turn alone."""
 
@@ -60,7 +64,7 @@ class PromptPart:
     remainder: TextBlock
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SentPart:
     """`messages` is what left, one text each; empty: captured, and nothing was sent."""
 
@@ -98,6 +102,7 @@ class TurnParts:
             subject=self._subject,
             find=self._setting.find,
             open=is_open,
+            inline_bytes=self._setting.inline_bytes,
         )
 
     def prompt(self, turn: Turn, same_as: int | None) -> PromptPart:
@@ -141,11 +146,11 @@ class TurnParts:
             arrange(arguments, self._setting.names) if isinstance(arguments, Mapping) else None,
             len(turn.knowledge),
             self._raw("knowledge"),
-            self._part("recorded"),
-            self._part("history"),
+            self._part("knowledge"),
             self._subject,
             found,
-            arguments if found else None,
+            arguments,
+            find,
         )
 
     def sent(self, turn: Turn) -> SentPart | None:

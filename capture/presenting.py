@@ -14,6 +14,9 @@ from capture.reading import Hand, TurnView
 from capture.turns import Turn
 
 STRIPES = 9  # colours in the stylesheet; a table has nine seats at most
+# All responses of a hand together may take this much of its page (PF-4: 250 KB for forty turns of about 5 KB).
+RESPONSES_BYTES = 40_000
+LEAST_INLINE_BYTES = 400
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class AgentMark:
         return self.captured - self.kept
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TurnPanel:
     """One turn of the stream. A part that is None was not recorded; `dim` says so in one line, `absence` why the
     whole turn is not here."""
@@ -80,7 +83,7 @@ class TurnPanel:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class HandPanel:
     """A hand: who played, what became of its turns, the stream, and why it is empty where it is."""
 
@@ -158,6 +161,8 @@ def present_turn(hand: Hand, view: TurnView, setting: Setting) -> TurnPanel:
 
 def _panels(hand: Hand, agents: Mapping[str, AgentMark], setting: Setting) -> list[TurnPanel]:
     all_gone = all(view.turn is None for view in hand.turns)
+    share = max(LEAST_INLINE_BYTES, RESPONSES_BYTES // max(1, len(hand.turns)))
+    setting = replace(setting, inline_bytes=min(setting.inline_bytes, share))
     panels = []
     anchors: set[str] = set()
     envelopes: dict[tuple[str, str], int] = {}  # where each agent's envelope was last seen in this hand

@@ -43,7 +43,7 @@ def recorded_html(value: Any, find: str = "", depth: int = 0) -> SafeString:
 
 def scalar_html(value: Any, find: str = "") -> SafeString:
     if isinstance(value, str):
-        return visible(value, find) if value else format_html('<span class="absent">empty text</span>')
+        return visible(value, find) if value else SafeString('<span class="absent">empty text</span>')
     if isinstance(value, Marker):
         return format_html('<span class="absent">{}</span>', visible(spelt(value)))
     kind = _kind(value)
@@ -67,7 +67,7 @@ def _key(key: Any) -> SafeString:
 
 def _object(value: dict[Any, Any], find: str, depth: int) -> SafeString:
     if not value:
-        return format_html('<span class="absent">empty object</span>')
+        return SafeString('<span class="absent">empty object</span>')
     if depth >= DEEPEST:
         return _as_text(value, find)
     rows = ((_key(key), recorded_html(item, find, depth + 1)) for key, item in value.items())
@@ -76,7 +76,7 @@ def _object(value: dict[Any, Any], find: str, depth: int) -> SafeString:
 
 def _list(value: Sequence[Any], find: str, depth: int) -> SafeString:
     if not value:
-        return format_html('<span class="absent">empty list</span>')
+        return SafeString('<span class="absent">empty list</span>')
     if depth >= DEEPEST:
         return _as_text(value, find)
     if columns := _columns(value):

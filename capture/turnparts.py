@@ -37,7 +37,7 @@ def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, who
     if view.turn is None:
         lost = view.is_fallback or view.capture_outcome in wording.LOST
         return _absent(_why(hand, view, setting), 404 if lost else 410, panel.anchor)
-    made = _text_part(panel, name, whole) or _knowledge_part(panel, view.turn, name, setting)
+    made = _text_part(panel, name, whole) or _knowledge_part(panel, name)
     return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)
 
 
@@ -69,27 +69,21 @@ def _text_part(panel: TurnPanel, name: str, whole: bool) -> FoundPart | None:
     if chosen is None:
         return None
     block = replace(chosen, whole=whole)
-    return FoundPart(_heading(block.label, panel), "parts/_text_body.html", {"block": block}, panel.anchor, tools=block)
+    return FoundPart(
+        _heading(block.label, panel), "capture/_text_part.html", {"text": block}, panel.anchor, tools=block
+    )
 
 
-def _knowledge_part(panel: TurnPanel, turn: Turn, name: str, setting: Setting) -> FoundPart | None:
-    if turn.knowledge is None or name not in _KNOWLEDGE:
+def _knowledge_part(panel: TurnPanel, name: str) -> FoundPart | None:
+    if name != "knowledge" or panel.knew is None or panel.knew.recorded is None:
         return None
-    arguments = arguments_of(turn.knowledge)
-    label, key = _KNOWLEDGE[name]
-    value = arguments
-    for step in key:
-        value = value.get(step) if isinstance(value, Mapping) else None
-    if value is None:
-        return None
-    context = {"recorded": value, "find": setting.find}
-    return FoundPart(_heading(label, panel), "capture/_recorded.html", context, panel.anchor, tools=panel.knew)
-
-
-_KNOWLEDGE: dict[str, tuple[str, tuple[str, ...]]] = {
-    "recorded": ("Everything as recorded", ()),
-    "history": ("Recent hands", ("hand_history",)),
-}
+    return FoundPart(
+        _heading("What it knew", panel),
+        "capture/_knew_more.html",
+        {"knew": panel.knew},
+        panel.anchor,
+        tools=panel.knew,
+    )
 
 
 def raw_part(hand: Hand, action_index: int, name: str, setting: Setting) -> tuple[str | None, str]:

@@ -119,14 +119,15 @@ def clip(text: str, limit: int) -> str:
     return head[:cut].decode("utf-8", "surrogatepass")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TextBlock:
     """One long text for `parts/_text.html`: where it stands on the page, and where its exact bytes are had.
 
     `id` is the anchor. `raw_url` gives the exact stored text (for Raw and Copy; without it there are no tools).
-    With `part_url` (a page that shows this block alone, and its fragment to htmx) a text over ON_DEMAND_BYTES, or
-    any with `lazy`, is fetched on opening; a text over CLIPPED_BYTES is shown to ON_DEMAND_BYTES unless `whole`.
-    `note` follows the size in the heading, `find` is highlighted and opens the block.
+    With `part_url` (a page that shows this block alone, and its fragment to htmx) a text over `inline_bytes`, or any
+    with `lazy`, is fetched on opening, or, if it is open, when it comes into view; a text over CLIPPED_BYTES is shown
+    to ON_DEMAND_BYTES unless `whole`. `note` follows the size in the heading, `find` is highlighted and opens it.
+    It has no repr: a fault in a template would otherwise write its text into the server's log.
     """
 
     id: str
@@ -141,6 +142,7 @@ class TextBlock:
     lazy: bool = False
     whole: bool = False
     level: int = 3
+    inline_bytes: int = ON_DEMAND_BYTES
     bytes: int = field(init=False)
 
     def __post_init__(self) -> None:
@@ -157,7 +159,7 @@ class TextBlock:
     @property
     def fetched(self) -> bool:
         """Is the text left out of the page, to be loaded when it is opened?"""
-        return bool(self.part_url) and not self.found and (self.lazy or self.bytes > ON_DEMAND_BYTES)
+        return bool(self.part_url) and not self.found and (self.lazy or self.bytes > self.inline_bytes)
 
     @property
     def clipped(self) -> bool:

@@ -1,6 +1,13 @@
 // Copy buttons, and what the status line says about them and about loads that fail.
 const status = document.getElementById("status");
 
+// Whoever fills it (htmx too), the line goes after a while: it lies over the page.
+let fading;
+new MutationObserver(() => {
+  clearTimeout(fading);
+  if (status.textContent) fading = setTimeout(() => (status.textContent = ""), 8000);
+}).observe(status, { childList: true, characterData: true, subtree: true });
+
 function say(words) {
   status.textContent = "";
   requestAnimationFrame(() => (status.textContent = words)); // the same words again are announced again

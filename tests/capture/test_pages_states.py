@@ -1,0 +1,197 @@
+"""The list of hands, and hands that open to nothing: each says why, and what to do next."""
+
+import re
+from datetime import timedelta
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.capture import hands
+from tests.capture.making import take_redis_away
+from tests.pages import assert_valid_html
+
+pytestmark = pytest.mark.django_db
+LIST, HAND = "/agent-capture", "/agent-capture?table=T-4&hand=184"
+
+
+@pytest.fixture(autouse=True)
+def operator(client: Client, capture_redis: redis.Redis) -> User:
+    user = User.objects.create_user("operator", is_staff=True)
+    client.force_login(user)
+    return user
+
+
+def read(client: Client, path: str, status: int = 200) -> str:
+    response = client.get(path)
+    assert response.status_code == status
+    assert_valid_html(response)
+    return response.content.decode()
+
+
+def test_a_new_site_says_how_to_get_a_hand(client: Client) -> None:  # VW-1
+    page = read(client, LIST)
+    assert "No hand has been played yet." in page
+    assert "make run" in page
+
+
+def test_recent_hands_come_from_the_ledger_newest_first(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=183, at=hands.days_ago(3))
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.fallback("nit", 2)], hand=184)
+    page = read(client, LIST)
+    assert page.index("T-4:184") < page.index("T-4:183")
+    assert 'data-copy="T-4:184"' in page
+    assert 'href="/agent-capture?table=T-4&amp;hand=184"' in page
+    assert "rocky, nit" in page
+    assert "FALLBACK ONLY" not in page
+
+
+def test_a_hand_of_fallbacks_alone_is_marked(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    hands.store(capture_redis, [hands.fallback("nit", 1)])
+    assert "FALLBACK ONLY" in read(client, LIST)
+
+
+def test_older_hands_are_a_page_away(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    for number in range(30):
+        hands.store(
+            capture_redis, [hands.fallback("nit", 1)], hand=number, at=hands.days_ago(2) + timedelta(minutes=number)
+        )
+    first = read(client, LIST)
+    older = re.search(r'<a href="([^"]+)" rel="next">', first)
+    assert older
+    second = read(client, older[1])
+    shown = re.findall(r">T-4:(\d+)</a>", first) + re.findall(r">T-4:(\d+)</a>", second)
+    assert shown == [str(number) for number in reversed(range(30))]
+    assert "data-live" not in second  # an old page has no news
+
+
+def test_a_page_that_there_cannot_be_is_refused(client: Client) -> None:  # SF-4
+    assert "Recent hands" in read(client, f"{LIST}?before=x", 400)
+
+
+def test_losses_of_the_day_are_counted_with_their_reasons(client: Client, capture_redis: redis.Redis) -> None:  # CAP-10
+    hands.store(
+        capture_redis, [hands.captured("rocky", 1), hands.lost("rocky", 2), hands.lost("nit", 3, "failed", "no memory")]
+    )
+    page = read(client, LIST)
+    assert "<strong>2</strong> of 3 turns" in page
+    assert "1 dropped: buffer full" in page
+    assert "1 failed: no memory" in page
+    assert "2 LOST" in page
+
+
+def test_a_day_without_loss_is_quiet(client: Client, capture_redis: redis.Redis) -> None:  # CAP-10
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    page = read(client, LIST)
+    assert "0 lost" in page
+    assert "callout-lost" not in page
+
+
+def test_a_hand_that_never_was_says_so(client: Client) -> None:  # VW-6
+    assert "No such hand in the ledger" in read(client, HAND)
+
+
+def test_a_fallback_only_hand_opens_to_its_reason(client: Client, capture_redis: redis.Redis) -> None:  # VW-6
+    hands.store(capture_redis, [hands.fallback("nit", 1), hands.fallback("nit", 2, "")])
+    page = read(client, HAND)
+    assert "Every turn of this hand was a fallback: no decision was made, so nothing was captured." in page
+    assert page.count("FALLBACK<") == 2
+
+
+def test_an_expired_hand_says_when_it_was_and_how_long_captures_live(
+    client: Client, capture_redis: redis.Redis
+) -> None:
+    # VW-6
+    hands.store(capture_redis, [hands.expired("rocky", 1), hands.expired("nit", 2)], at=hands.days_ago(1.1))
+    page = read(client, HAND)
+    assert "Played 26 h ago and not kept: captures live 24 hours. The ledger still has its 2 turns." in page
+    assert page.count("<article") == 2
+    assert "data-open-prompts" not in page
+
+
+def test_a_hand_that_went_before_its_time_is_not_called_expired(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-6
+    hands.store(capture_redis, [hands.expired("rocky", 1)])
+    page = read(client, HAND)
+    assert "Nothing of this hand is in the buffer." in page
+    assert "live 24 hours" not in page
+
+
+def test_a_silent_redis_is_named_and_not_taken_for_an_empty_one(client: Client, settings: object) -> None:  # VW-6
+    take_redis_away(settings)
+    page = read(client, HAND)
+    assert "The capture Redis does not answer." in page
+    assert "No such hand" not in page
+
+
+def test_kept_hands_still_load_when_redis_is_silent(
+    client: Client, capture_redis: redis.Redis, settings: object
+) -> None:  # RD-2
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.captured("nit", 2)])
+    client.post("/agent-capture/keep", {"table": "T-4", "hand": "184", "agent": "rocky"})
+    take_redis_away(settings)
+    page = read(client, HAND)
+    assert "I hold top pair" in page
+    assert "only kept turns are shown" in page
+    assert "The capture Redis does not answer, so it cannot be told what was recorded here." in page
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("table=T-4", "Which hand?"),
+        ("table=T-4&hand=x", "must be a whole number"),
+        ("table=T-4&hand=-1", "must be a whole number"),
+        ("table=T-4&hand=99999999999999999999", "must be a whole number"),
+        ("table=T-4&hand=9999999999999999999", "whole number from 0"),
+        ("hand=7", "The table must be text"),
+        ("table=a%00b&hand=7", "holds a character that no id has"),
+        ("table=" + "x" * 300 + "&hand=7", "1 to 200 characters"),
+    ],
+)
+def test_a_look_up_that_makes_no_sense_is_refused_in_words(client: Client, query: str, why: str) -> None:  # SF-4
+    assert why in read(client, f"{LIST}?{query}", 400)
+
+
+def test_a_copied_hand_id_can_be_looked_up_as_it_is(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    assert "I hold top pair" in read(client, f"{LIST}?table=T-4%3A184&hand=")
+
+
+def test_news_are_counted_against_what_is_shown(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=183, at=hands.days_ago(0.1))
+    url = re.search(r'data-live hx-get="([^"]+)"', read(client, LIST))
+    assert url
+    ask = url[1].replace("&amp;", "&")
+    htmx = {"HX-Request": "true"}
+    assert client.get(ask, headers=htmx).content.strip() == b""
+    hands.store(capture_redis, [hands.captured("rocky", 2)], hand=183)  # it goes on: no news
+    assert client.get(ask, headers=htmx).content.strip() == b""
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=184)
+    assert b"1 new hand \xc2\xb7 show" in client.get(ask, headers=htmx).content
+    assert client.get(ask)["Location"] == LIST  # to a browser it is no page
+
+
+@pytest.mark.parametrize("query", ["", "?since=x", "?since=2026-01-01"])
+def test_news_of_nothing_are_refused(client: Client, capture_redis: redis.Redis, query: str) -> None:  # SF-4
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    assert client.get(f"/agent-capture/news{query}", headers={"HX-Request": "true"}).status_code == 400
+
+
+def test_the_recent_hands_are_fetched_into_the_page_of_a_hand(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-1
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    url = re.search(r'class="recent panel" hx-get="([^"]+)"', read(client, HAND))
+    assert url
+    fragment = client.get(url[1].replace("&amp;", "&"), headers={"HX-Request": "true"})
+    assert_valid_html(fragment)
+    assert 'aria-current="page"' in fragment.content.decode()
+
+
+def test_the_neighbouring_hands_are_links(client: Client, capture_redis: redis.Redis) -> None:
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    page = read(client, HAND)
+    assert 'hand=183" rel="prev"' in page
+    assert 'hand=185" rel="next"' in page
+    assert 'rel="prev"' not in read(client, "/agent-capture?table=T-4&hand=0")
