@@ -88,7 +88,8 @@ class Probed(msgspec.Struct, frozen=True, array_like=True, tag="probed"):
 
 
 Payload = Arrived | Reacted | Remembered | Reflected | Snapshot | Probed
-KINDS: tuple[str, ...] = tuple(str(kind.__struct_config__.tag) for kind in get_args(Payload))
+KINDS: tuple[str, ...] = tuple(str(one.__struct_config__.tag) for one in get_args(Payload))
+SNAPSHOT = "snapshot"
 
 _DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
 
@@ -110,6 +111,10 @@ def seal(study: str, persona: str, turn: int, sequence: int, payload: bytes) -> 
     return hashlib.sha256(canonical((study, persona, turn, sequence, payload))).digest()
 
 
+def kind(payload: Payload) -> str:
+    return str(payload.__struct_config__.tag)
+
+
 def label(payload: Payload) -> str:
     match payload:
         case Reacted():
@@ -123,8 +128,7 @@ def label(payload: Payload) -> str:
 
 def write_event(study: str, persona: str, turn: int, sequence: int, payload: Payload) -> Event:
     data = canonical(payload)
-    kind = str(payload.__struct_config__.tag)
-    return Event(turn, sequence, kind, label(payload), data, seal(study, persona, turn, sequence, data))
+    return Event(turn, sequence, kind(payload), label(payload), data, seal(study, persona, turn, sequence, data))
 
 
 def read_payload(data: bytes) -> Payload:

@@ -61,7 +61,9 @@ def choose(rules: Rules, felt: Appraisal, chance: float) -> Action:
     Utility: arousal, plus how well the action's valence fits the appraisal's (an action of valence 0 fits strong
     feelings of either kind), minus its effort; 0 for doing nothing.
     """
-    weights = [math.exp(_utility(action, felt) / rules.temperature) for action in rules.actions]
+    utilities = [_utility(action, felt) / rules.temperature for action in rules.actions]
+    most = max(utilities)  # taken off, or a low temperature would overflow
+    weights = [math.exp(utility - most) for utility in utilities]
     left = chance * sum(weights)
     for action, weight in zip(rules.actions, weights, strict=True):
         left -= weight

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from agentlab.persona.events import (
+    SNAPSHOT,
     Arrived,
     Event,
     Payload,
@@ -17,6 +18,8 @@ from agentlab.persona.events import (
     Reflected,
     Remembered,
     Snapshot,
+    kind,
+    label,
     read_payload,
     seal,
     write_event,
@@ -123,16 +126,19 @@ def fold(study: str, persona: str, events: Iterable[Event]) -> Replay:
     """Apply stored events in order. Stops at the first that was altered, is missing, cannot follow, or whose
     snapshot does not fit the state that was rebuilt."""
     replay = Replay()
-    turn, sequence = 0, 0
+    turn, sequence, whole = 0, 0, False
     for event in events:
-        if event.turn == turn + 1 and event.sequence == 0:
-            turn, sequence = event.turn, 0
+        if whole:
+            turn, sequence = turn + 1, 0
         problem = _problem(replay, study, persona, event, (turn, sequence))
         if problem:
             replay.difference = Difference(persona, event.turn, event.sequence, problem)
-            break
+            return replay
         sequence += 1
         replay.events += 1
+        whole = event.kind == SNAPSHOT  # the last of every turn
+    if replay.events and not whole:
+        replay.difference = Difference(persona, turn, sequence, "it is missing: the turn breaks off")
     return replay
 
 
@@ -144,6 +150,8 @@ def _problem(replay: Replay, study: str, persona: str, event: Event, due: tuple[
         return "its bytes are not those that were written (the seal does not fit)"
     try:
         payload = read_payload(event.payload)
+        if (event.kind, event.label) != (kind(payload), label(payload)):
+            return f"it is listed as {event.kind} {event.label}, and is {kind(payload)} {label(payload)}"
         replay.state = apply(replay.state, study, persona, event.turn, payload)
     except Invalid as error:
         return str(error)
