@@ -5,7 +5,7 @@ Every answer is JSON in ASCII, every error has the one shape of `agentlab.common
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from django.core.exceptions import PermissionDenied
@@ -17,6 +17,7 @@ from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
 from agentlab.common.access import User
@@ -68,7 +69,7 @@ class Operation(APIView):
     def asked(self, kind: type[Serializer[Any]], data: Any) -> Asked:
         question = kind(data=data)
         question.is_valid(raise_exception=True)
-        return cast(Asked, question.validated_data)
+        return cast("Asked", question.validated_data)
 
 
 def said(answer: msgspec.Struct) -> Response:
