@@ -27,6 +27,7 @@ WORKERS, THREADS = 2, 8  # two processes, so that one slow page holds nobody up
 SEATS = 4
 ANSWERS_WITHIN = 60.0  # seconds for the site's first answer; a laptop takes about two
 LEFTOVER_GONE_WITHIN = 5.0
+KEEPS_ITS_DAY = ("--save", "60", "1")  # written when it ends, read when it starts: a restart forgets no turn of the day
 
 
 class UpError(Exception):
@@ -73,7 +74,7 @@ def capture_redis() -> Iterator[Child | None]:
         _ask(settings.AGENT_CAPTURE_REDIS_URL)
         yield None
         return
-    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET)
+    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET, options=KEEPS_ITS_DAY)
     deadline = time.monotonic() + LEFTOVER_GONE_WITHIN
     while server.is_up():  # of a parent that was killed a moment ago, or of a command that is still running
         if time.monotonic() > deadline:
@@ -140,7 +141,8 @@ def _does_not_answer(listener: socket.socket) -> str:
         with urllib.request.urlopen(f"{url(listener)}/healthz", timeout=5) as answer:  # noqa: S310
             return "" if answer.status == 200 else f"status {answer.status}"
     except urllib.error.HTTPError as error:
-        return f"/healthz says {error.code}: {error.read(200).decode(errors='replace')}"
+        said = " ".join(error.read(200).decode(errors="replace").split())
+        return f"/healthz says {error.code}: {said}"
     except OSError as error:
         return str(error)
 
