@@ -1,5 +1,6 @@
 """The far end of the network for clients in other processes: a real HTTP server that speaks chat completions,
-streamed, with the answers that a test wrote down, and that keeps every request's bytes."""
+streamed where the request asks for it, and embeddings, with the answers that a test wrote down. It keeps every
+request's bytes."""
 
 import json
 import threading
@@ -12,13 +13,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Says:
-    """One answer: words, a tool call (`tool=("bash", {…})`), or an HTTP `status` that is an error."""
+    """One answer: words, a tool call (`tool=("bash", {…})`), embeddings, or an HTTP `status` that is an error."""
 
     text: str = ""
     tool: tuple[str, dict[str, Any]] | None = None
     status: int = 200
     finish: str = "stop"
     breaks_off: bool = False
+    vectors: list[list[float]] | None = None
 
 
 @dataclass
@@ -60,8 +62,18 @@ def scripted_server(*answers: Says) -> Iterator[ScriptedServer]:
                 script.over.wait()
             elif says.status != 200:
                 self._error(says.status)
-            else:
+            elif says.vectors is not None:
+                self._whole(embeddings(says.vectors))
+            elif json.loads(body).get("stream"):
                 self._stream(says)
+            else:
+                self._whole(completion(says))
+
+        def _whole(self, answer: dict[str, Any]) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
 
         def _error(self, status: int) -> None:
             self.send_response(status)
@@ -90,6 +102,18 @@ def scripted_server(*answers: Says) -> Iterator[ScriptedServer]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def completion(says: Says) -> dict[str, Any]:
+    """The answer in one piece."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": says.text}, "finish_reason": says.finish}
+    return {"id": "c1", "object": "chat.completion", "created": 1, "model": "scripted-1", "choices": [choice]}
+
+
+def embeddings(vectors: list[list[float]]) -> dict[str, Any]:
+    rows = [{"object": "embedding", "index": n, "embedding": vector} for n, vector in enumerate(vectors)]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return {"object": "list", "model": "scripted-1", "data": rows[::-1], "usage": usage}  # in no order: `index` counts
 
 
 def events(says: Says) -> Iterator[str]:

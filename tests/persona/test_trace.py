@@ -53,7 +53,9 @@ def test_an_event_that_was_altered_with_its_seal_is_found_at_the_next_snapshot(l
     events, _ = life
     place = next(n for n, event in enumerate(events) if event.kind == "remembered" and event.turn == 5)
     old = read_payload(events[place].payload).memory
-    forged = write_event(STUDY, "ada", 5, events[place].sequence, Remembered(msgspec.structs.replace(old, importance=1.0)))
+    forged = write_event(
+        STUDY, "ada", 5, events[place].sequence, Remembered(msgspec.structs.replace(old, importance=1.0))
+    )
     found = fold(STUDY, "ada", [*events[:place], forged, *events[place + 1 :]]).difference
     assert (found.turn, found.what) == (5, "the state rebuilt up to it is not the one that was recorded")
 

@@ -89,6 +89,8 @@ def test_the_check_finds_code_that_breaks_the_rule(broken: str) -> None:  # PE-3
     assert trace_writes(broken)
 
 
-@pytest.mark.parametrize("fine", ["TraceEvent.objects.filter(run=run).count()", "run.save()", "'SELECT * FROM study_trace'"])
+@pytest.mark.parametrize(
+    "fine", ["TraceEvent.objects.filter(run=run).count()", "run.save()", "'SELECT * FROM study_trace'"]
+)
 def test_the_check_leaves_reading_alone(fine: str) -> None:  # PE-3
     assert not trace_writes(fine)

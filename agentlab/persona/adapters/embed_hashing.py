@@ -102,10 +102,10 @@ def _counts(text: str) -> list[int]:
 
 @lru_cache(maxsize=20_000)
 def _features(word: str) -> tuple[tuple[int, int], ...]:
-    """(bin, signed weight) of the word itself, which counts three times, and of its letter groups."""
+    """(bin, signed weight) of the word itself, which counts double, and of its letter groups."""
     marked = f"<{word}>"
     grams = [marked[i : i + _GRAM] for i in range(max(1, len(marked) - _GRAM + 1))]
-    return (_feature(word, 3), *(_feature(gram, 1) for gram in grams if gram != marked))
+    return (_feature(word, 2), *(_feature(gram, 1) for gram in grams if gram != marked))
 
 
 def _feature(name: str, weight: int) -> tuple[int, int]:

@@ -1,0 +1,162 @@
+"""What every adapter of a port must hold, asked of each of them."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from agentlab.persona import adapters
+from agentlab.persona.adapters import openai as remote
+from agentlab.persona.ports import PortFailed
+from agentlab.persona.vectors import quantise
+from tests.openai_server import Says, scripted_server
+
+TEXTS = ["The levy passes committee", "The old pool leaks", "Ünïcode 🙂 and 中文"]
+
+
+@pytest.fixture
+def far_end(monkeypatch):
+    """A server that speaks the protocol, and the environment that points at it."""
+    with scripted_server() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "a key of a test")
+        monkeypatch.setattr(remote, "RETRIES", 0)
+        yield server
+
+
+def _vector(text: str) -> list[float]:
+    return [float(len(text)), 1.0, -0.5 * len(text), float(sum(map(ord, text)) % 97)]
+
+
+@pytest.fixture(params=["hashing", "wordllama", "openai"])
+def embedder(request, far_end):
+    if request.param == "wordllama":
+        pytest.importorskip("wordllama")
+    if request.param != "openai":
+        return adapters.ports(request.param, "").embed
+    port = remote.OpenAIEmbedder("scripted-1")
+    scripted = port._rows
+
+    def rows(texts):
+        far_end.answers.append(Says(vectors=[_vector(text) for text in texts]))
+        return scripted(texts)
+
+    port._rows = rows
+    return port
+
+
+class TestEmbedPort:
+    def test_it_answers_a_row_for_each_text_in_their_order(self, embedder) -> None:  # PE-7
+        together = embedder.embed(TEXTS)
+        assert together.shape[0] == len(TEXTS)
+        alone = [embedder.embed([text])[0] for text in TEXTS]
+        assert [quantise(row) for row in together] == [quantise(row) for row in alone]
+
+    def test_the_same_text_gives_the_same_vector(self, embedder) -> None:  # PE-7
+        first, second = embedder.embed([TEXTS[0], TEXTS[0]])
+        assert np.array_equal(first, second)
+
+    def test_the_empty_text_is_a_zero_vector(self, embedder) -> None:  # PE-7
+        rows = embedder.embed(["", TEXTS[0], "  \n"])
+        assert [bool(np.any(row)) for row in rows] == [False, True, False]
+        assert not np.any(embedder.embed([""]))
+
+    def test_every_number_is_finite(self, embedder) -> None:  # PE-7
+        assert np.isfinite(embedder.embed([*TEXTS, "", "\x00", "‮"])).all()
+
+    def test_its_identity_names_its_dimensions(self, embedder) -> None:  # PE-7
+        assert embedder.id.endswith(f"/{embedder.embed(TEXTS).shape[1]}")
+
+
+def test_vectors_come_back_in_the_order_of_their_index(far_end) -> None:  # PE-7
+    far_end.answers.append(Says(vectors=[[1.0, 0.0], [0.0, 1.0]]))
+    assert remote.OpenAIEmbedder("m").embed(["a", "b"]).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    assert far_end.requests[0]["input"] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [Says(status=500), Says(vectors=[[1.0]]), Says(vectors=[]), Says(vectors=[[1.0], [1.0, 2.0]]), Says("words")],
+)
+def test_unusable_embeddings_fail_in_one_line(far_end, says) -> None:  # PE-7 SF-4
+    far_end.answers.append(says)
+    with pytest.raises(PortFailed) as failure:
+        remote.OpenAIEmbedder("m").embed(["a", "b"])
+    assert "\n" not in str(failure.value)
+
+
+def test_not_a_number_from_afar_is_refused_where_it_would_be_written(far_end) -> None:  # PE-7
+    far_end.answers.append(Says(vectors=[[math.nan, 1.0]]))
+    with pytest.raises(ValueError, match="NaN"):
+        quantise(remote.OpenAIEmbedder("m").embed(["a"])[0])
+
+
+@pytest.fixture(params=["rules", "openai"])
+def completer(request, far_end):
+    if request.param == "rules":
+        return adapters.ports("hashing", "rules").complete
+    far_end.answers += [Says('{"action": "like"}')] * 2
+    return remote.OpenAICompleter("scripted-1")
+
+
+PROMPT = "You are Ada.\n\nProfile:\n- age: 34\n\nIt argues:\n- levy: +0.80\n\nYou may: ignore, like\nAnswer"
+
+
+class TestCompletionPort:
+    def test_one_prompt_gives_one_text(self, completer) -> None:  # PE-8
+        assert json.loads(completer.complete(PROMPT))["action"] in ("ignore", "like")
+
+    def test_it_has_an_identity_that_stays(self, completer) -> None:  # PE-8
+        assert completer.id
+        completer.complete(PROMPT)
+        assert completer.id == type(completer)("scripted-1").id if completer.id.startswith("openai") else completer.id
+
+
+def test_the_prompt_reaches_the_far_end_exactly_and_the_key_is_in_no_answer(far_end) -> None:  # PE-8
+    far_end.answers.append(Says("like"))
+    assert remote.OpenAICompleter("m").complete(PROMPT) == "like"
+    [request] = far_end.requests
+    assert request["messages"] == [{"role": "user", "content": PROMPT}]
+    assert far_end.keys == ["Bearer a key of a test"]
+
+
+@pytest.mark.parametrize("says", [Says(status=500), Says(status=429), Says(""), Says(vectors=[])])
+def test_no_usable_completion_fails_in_one_line(far_end, says) -> None:  # PE-8 SF-4
+    far_end.answers.append(says)
+    with pytest.raises(PortFailed) as failure:
+        remote.OpenAICompleter("m").complete(PROMPT)
+    assert "\n" not in str(failure.value)
+
+
+def test_a_far_end_that_hangs_is_given_up(far_end, monkeypatch) -> None:  # PE-8
+    monkeypatch.setattr(remote, "TIMEOUT", 0.2)
+    with pytest.raises(PortFailed, match="Timeout"):
+        remote.OpenAICompleter("m").complete(PROMPT)
+
+
+def test_a_passing_fault_is_tried_again(far_end, monkeypatch) -> None:  # PE-8
+    monkeypatch.setattr(remote, "RETRIES", 1)
+    far_end.answers += [Says(status=503), Says("like")]
+    assert remote.OpenAICompleter("m").complete(PROMPT) == "like"
+
+
+def test_without_an_address_nothing_is_guessed(monkeypatch) -> None:  # SF-4
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(PortFailed, match="OPENAI_BASE_URL is not set"):
+        adapters.ports("openai:m", "")
+
+
+@pytest.mark.parametrize(("embedder", "model"), [("word2vec", ""), ("hashing", "gpt")])
+def test_an_unknown_name_says_which_there_are(embedder: str, model: str) -> None:  # SF-4
+    with pytest.raises(PortFailed, match="openai:MODEL"):
+        adapters.ports(embedder, model)
+
+
+def test_word_forms_are_near_each_other_by_feature_hashing() -> None:  # PE-7
+    from agentlab.persona.vectors import cosines
+
+    tax, taxes, pool = (
+        quantise(row) for row in adapters.ports("hashing", "").embed.embed(["reform", "reforms", "pool"])
+    )
+    assert cosines([taxes], tax)[0] > 0.3 > abs(cosines([pool], tax)[0])
