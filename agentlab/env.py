@@ -3,6 +3,7 @@
 import os
 
 from django.core.exceptions import ImproperlyConfigured
+from redis.connection import parse_url
 
 
 def text(name: str, default: str = "") -> str:
@@ -45,6 +46,17 @@ def one_of(name: str, default: str, allowed: tuple[str, ...]) -> str:
     value = text(name, default)
     if value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {value[:40]!r}")
+    return value
+
+
+def redis_url(name: str, default: str = "") -> str:
+    """A Redis address. What is wrong with it is not quoted: it may hold a password."""
+    value = text(name, default)
+    try:
+        if value:
+            parse_url(value)  # type: ignore[no-untyped-call]
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} cannot be read: redis://host:6379/0, rediss:// or unix:///path") from None
     return value
 
 

@@ -101,8 +101,8 @@ else:
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 PRIVATE_REDIS_SOCKET = local.socket_path(STATE_DIR)
-AGENT_CAPTURE_REDIS_URL = env.text("AGENT_CAPTURE_REDIS_URL", f"unix://{PRIVATE_REDIS_SOCKET}?db=0")
-CACHE_URL = env.text("CACHE_URL")
+AGENT_CAPTURE_REDIS_URL = env.redis_url("AGENT_CAPTURE_REDIS_URL", f"unix://{PRIVATE_REDIS_SOCKET}?db=0")
+CACHE_URL = env.redis_url("CACHE_URL")
 CAPTURE_TTL_SECONDS = env.whole("CAPTURE_TTL_SECONDS", 86_400, least=1, most=10 * 365 * 86_400)
 CACHES = {
     "default": (

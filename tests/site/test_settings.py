@@ -89,7 +89,14 @@ STRONG = {
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("DATABASE_URL", "postgres//user:hunter2@host"), ("DEBUG", "perhaps"), ("CAPTURE_TTL_SECONDS", "0")],
+    [
+        ("DATABASE_URL", "postgres//user:hunter2@host"),
+        ("AGENT_CAPTURE_REDIS_URL", "redis:hunter2@host"),
+        ("CACHE_URL", "redis://:hunter2@host:port/0"),
+        ("LOG_LEVEL", "LOUD"),
+        ("DEBUG", "perhaps"),
+        ("CAPTURE_TTL_SECONDS", "0"),
+    ],
 )
 def test_a_setting_that_cannot_be_read_is_said_in_one_line_without_secrets(name: str, value: str) -> None:  # SF-4
     result = manage("check", **{**PRODUCTION, name: value})
