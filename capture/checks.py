@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
@@ -68,26 +67,6 @@ def _eviction_policy() -> str | None:
             return str(client.info("memory").get("maxmemory_policy"))
     except (RedisError, OSError):
         return None
-
-
-@register(Tags.security)
-def hosted_agent_can_be_asked(app_configs: Any, **_: Any) -> list[CheckMessage]:
-    url, key = settings.HOSTED_AGENT_URL, settings.AGENT_CAPTURE_SERVICE_KEY
-    if not url:
-        return []
-    found: list[CheckMessage] = []
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        found.append(Error("HOSTED_AGENT_URL is not the address of a host.", hint="https://host", id="capture.E002"))
-    if not key:
-        found.append(
-            Error(
-                "HOSTED_AGENT_URL is set, and AGENT_CAPTURE_SERVICE_KEY is not.",
-                hint="Give both hosts the same key.",
-                id="capture.E003",
-            )
-        )
-    return found
 
 
 @register(Tags.security, deploy=True)

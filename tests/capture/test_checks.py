@@ -9,7 +9,6 @@ from django.core.checks import run_checks
 from capture.checks import (
     capture_redis_is_its_own,
     capture_redis_keeps_what_it_is_given,
-    hosted_agent_can_be_asked,
     service_key_is_hard_to_guess,
 )
 from tests.capture.making import take_redis_away
@@ -71,19 +70,6 @@ def test_a_policy_that_may_evict_keys_is_a_warning(capture_redis: redis.Redis, p
 def test_a_redis_that_is_not_up_yet_is_not_complained_of(settings) -> None:  # CAP-11
     take_redis_away(settings)
     assert capture_redis_keeps_what_it_is_given(None) == []
-
-
-@pytest.mark.parametrize(
-    ("url", "key", "found"),
-    [
-        ("", "", []), ("https://host", "key", []), ("http://127.0.0.1:8001/", "key", []),
-        ("host:8001", "key", ["capture.E002"]), ("ftp://host", "key", ["capture.E002"]),
-        ("https://host?x=1", "key", ["capture.E002"]), ("https://host", "", ["capture.E003"]),
-    ],
-)  # fmt: skip
-def test_another_host_needs_an_address_and_a_key(settings, url: str, key: str, found: list[str]) -> None:  # RD-5
-    settings.HOSTED_AGENT_URL, settings.AGENT_CAPTURE_SERVICE_KEY = url, key
-    assert ids(hosted_agent_can_be_asked(None)) == found
 
 
 @pytest.mark.parametrize(("key", "found"), [("", []), ("k" * 16, []), ("k" * 15, ["capture.W002"])])
