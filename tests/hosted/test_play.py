@@ -1,0 +1,196 @@
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from agentlab.local import socket_path
+from capture.buffer import TurnBuffer
+from tests.hosted.plays import children, counts, play, private_redis, rows, run_manage, start
+
+HANDS = Path(__file__).parents[1] / "data" / "hands"
+LEDGER = "agent_inference_charges"
+KEYS = {"hands", "turns", "fallbacks", "captured", "dropped", "failed", "envelopes", "clamped", "tables"}
+
+
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory):
+    """A database with its tables made, to copy: making them takes longer than to play."""
+    folder = tmp_path_factory.mktemp("migrated")
+    run_manage(folder, "migrate", "--verbosity", "0")
+    return folder / "agentlab.sqlite3"
+
+
+@pytest.fixture
+def state(tmp_path, migrated):
+    """A state folder of the test's own."""
+    shutil.copy(migrated, tmp_path / "agentlab.sqlite3")
+    return tmp_path
+
+
+def test_every_turn_is_captured_and_charged_and_a_second_play_overwrites_nothing(state):
+    # HA-1, HA-10, CAP-8
+    with private_redis(state) as client:
+        first = counts(state, "--hands", "25", "--agents", "4", "--seed", "1")
+        assert set(first) == KEYS
+        assert (first["hands"], first["dropped"], first["failed"]) == (25, 0, 0)
+        assert first["captured"] == first["turns"] - first["fallbacks"] == first["turns"] > 25
+        assert first["envelopes"] == 4
+        before = {key: client.dump(key) for key in client.scan_iter("turn:*")}
+        second = counts(state, "--hands", "5", "--agents", "4", "--seed", "1")
+        assert set(first["tables"]).isdisjoint(second["tables"])
+        after = {key: client.dump(key) for key in client.scan_iter("turn:*")}
+        assert len(after) == first["captured"] + second["captured"]
+        assert all(after[key] == value for key, value in before.items())
+        assert len(list(client.scan_iter("env:*"))) == 4
+    ledger = rows(state, f"select table_id, count(*), sum(capture_outcome = 'recorded') from {LEDGER} group by 1")
+    assert sorted(ledger) == sorted((play["tables"][0], play["turns"], play["turns"]) for play in (first, second))
+
+
+def test_the_same_seed_plays_the_same_hands_again(state):
+    # HA-9
+    with private_redis(state) as client:
+        buffer = TurnBuffer(client)
+        told = []
+        for _ in range(2):
+            table = counts(state, "--hands", "4", "--agents", "3", "--seed", "9")["tables"][0]
+            told.append(
+                [t.prompt.text for hand in range(1, 5) for t in buffer.hand_turns(table, hand, agent_id="rocky")]
+            )
+    assert told[0] == told[1] != []
+
+
+def test_a_play_without_a_redis_has_one_of_its_own_for_its_life(state):
+    # CAP-11
+    assert counts(state, "--hands", "2", "--agents", "2")["captured"] > 0
+    assert not socket_path(state).exists()
+
+
+def test_hands_are_shared_out_between_tables(state):
+    # HA-9
+    counted = counts(state, "--hands", "5", "--agents", "2", "--tables", "2")
+    assert counted["hands"] == 5
+    assert len(set(counted["tables"])) == 2
+    hands = rows(state, "select id, last_hand_number from hosted_tables")
+    assert dict(hands) == dict(zip(counted["tables"], (3, 2), strict=True))
+
+
+def test_a_table_that_is_named_plays_on_with_new_hand_numbers(state):
+    # HA-9
+    for _ in range(2):
+        counts(state, "--hands", "3", "--agents", "2", "--table", "main")
+    numbers = rows(state, f"select distinct hand_number from {LEDGER} where table_id = 'main' order by 1")
+    assert [number for (number,) in numbers] == [1, 2, 3, 4, 5, 6]
+
+
+def test_real_hands_are_dealt_once_each_and_what_cannot_be_is_named(state):
+    # HA-9
+    deals = state / "deals"
+    deals.mkdir()
+    for name in ("pluribus_100b_112.phh", "llmtour_os001_016.phh"):
+        shutil.copy(HANDS / name, deals)
+    (deals / "broken.phh").write_text("variant = 'NT'")
+    code, out, error = play(state, "--deal", str(deals), "--seed", "1", "--json")
+    assert code == 0
+    assert json.loads(out.splitlines()[-1])["hands"] == 2
+    assert error == "not dealt: broken.phh: starting_stacks is missing\n"
+
+
+def test_real_answers_are_played_and_nothing_is_lost(state):
+    # HA-6
+    path = Path(__file__).parents[1] / "data" / "responses" / "live_poker_bench.jsonl"
+    counted = counts(state, "--hands", "30", "--agents", "6", "--seed", "2", "--model", f"answers:{path}")
+    assert counted["captured"] + counted["dropped"] + counted["failed"] == counted["turns"] - counted["fallbacks"]
+    assert (counted["dropped"], counted["failed"]) == (0, 0)
+    assert counted["captured"] > 0 < counted["fallbacks"]
+
+
+def wait_for_turns(state, count):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if rows(state, f"select count(*) from {LEDGER}")[0][0] >= count:
+                return
+        except Exception:  # not migrated yet
+            pass
+        time.sleep(0.05)
+    raise AssertionError("nothing was played")
+
+
+@pytest.mark.parametrize(("pace", "number"), [("fast", signal.SIGINT), ("watch", signal.SIGTERM)])
+def test_it_ends_cleanly_when_it_is_asked_to(state, pace, number):
+    # SF-5
+    process = start(state, "--hands", "0", "--agents", "3", "--json", "--pace", pace, MIN_TURN_MS="50")
+    wait_for_turns(state, 10)
+    started = children(process.pid)
+    assert len(started) == (2 if pace == "fast" else 5)  # the Redis, the table, and three agents where they are apart
+    process.send_signal(number)
+    out, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (128 + number, "")
+    counted = json.loads(out.splitlines()[-1])
+    assert counted["captured"] + counted["dropped"] + counted["failed"] == counted["turns"] - counted["fallbacks"]
+    assert (counted["dropped"], counted["failed"]) == (0, 0)
+    charged = rows(state, f"select count(*), sum(is_fallback), sum(capture_outcome = 'pending') from {LEDGER}")
+    assert charged == [(counted["turns"], counted["fallbacks"], 0)]
+    for pid in started:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_what_it_started_ends_when_it_is_killed(state):
+    # SF-5
+    process = start(state, "--hands", "0", "--agents", "2", "--pace", "watch", MIN_TURN_MS="50")
+    wait_for_turns(state, 4)
+    started = children(process.pid)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 20
+    while alive := [pid for pid in started if Path(f"/proc/{pid}").exists() and not is_zombie(pid)]:
+        assert time.monotonic() < deadline, alive
+        time.sleep(0.05)
+
+
+def is_zombie(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+BAD = [
+    ("--agents", "1"),
+    ("--agents", "10"),
+    ("--hands", "-1"),
+    ("--hands", "many"),
+    ("--tables", "0"),
+    ("--agent", "nobody", "--agent", "noone"),
+    ("--agent", "rocky"),
+    ("--agent", "rocky", "--agent", "rocky"),
+    ("--model", "nothing"),
+    ("--model", "answers:/no/such/file"),
+    ("--model", "openai:gpt"),
+    ("--deal", "/no/such/folder"),
+    ("--deal", str(HANDS), "--tables", "2"),
+    ("--table", "main", "--tables", "2"),
+    ("--pace", "slow"),
+]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+def test_bad_input_is_refused_in_one_line(arguments, settings):
+    # SF-4
+    settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""
+    with pytest.raises(CommandError, match=r"^[^\n]{1,200}$"):
+        call_command("play", *arguments)
+
+
+def test_bad_input_on_the_command_line_shows_no_traceback(state):
+    # SF-4
+    code, out, error = play(state, "--model", "nothing")
+    assert (code, out) == (1, "")
+    assert error == "CommandError: no such model: 'nothing' (house, openai:NAME or answers:FILE)\n"
