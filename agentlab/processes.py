@@ -15,6 +15,8 @@ from types import FrameType
 PR_SET_PDEATHSIG = 1
 PATIENCE = 8.0  # seconds for a child to end by itself; gunicorn is told to take no more than three
 
+DOUBLE = 1.0  # seconds within which two signals are one wish
+
 # Loaded here, not in the child: between fork and exec nothing may be imported.
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -57,10 +59,19 @@ class Child:
 
 
 class Stopping:
-    """Turns the first SIGINT, SIGTERM or SIGHUP in its block into `Stop`; later ones set `hurry`."""
+    """Turns the first SIGINT, SIGTERM or SIGHUP in its block into `Stop`; one that comes after a second sets `hurry`.
+
+    Not earlier: `timeout make run` and the like send each signal twice, once themselves and once through make.
+    """
 
     def __init__(self) -> None:
-        self.begun = self.hurry = False
+        self.hurry = False
+        self._since: float | None = None
+
+    def begin(self) -> None:
+        """From now on a signal can only hurry."""
+        if self._since is None:
+            self._since = time.monotonic()
 
     def __enter__(self) -> "Stopping":
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -69,14 +80,13 @@ class Stopping:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.begun = True
+        self.begin()
 
     def _signalled(self, _number: int, _frame: FrameType | None) -> None:
-        if self.begun:
-            self.hurry = True
-            return
-        self.begun = True
-        raise Stop
+        if self._since is None:
+            self.begin()
+            raise Stop
+        self.hurry = self.hurry or time.monotonic() - self._since > DOUBLE
 
 
 @dataclass
@@ -90,7 +100,7 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stopping.begun = True
+        self.stopping.begin()
         for child in reversed(self.running):
             self._end(child)
 

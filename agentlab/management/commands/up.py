@@ -72,7 +72,7 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _say_where(self, url: str, people: dict[str, str | None]) -> None:
-        self._say(f"agentlab is at {url} (Ctrl-C ends it)\n")
+        self._say(f"agentlab is at {url} (Ctrl-C ends it)\n\n")
         for name, password in people.items():
             self._say(f"  {name:10}{password or '(as before)':20}{SEES[name]}")
         if all(people.values()):
