@@ -53,14 +53,16 @@ _Found = tuple[str, Number | None]
 # ---- what is not the model's answer
 
 _THOUGHTS: Final = "think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis"
-_THOUGHT_TAG = re.compile(rf"</?(?:{_THOUGHTS})\b[^>]*>", re.IGNORECASE)
-_THOUGHT = re.compile(rf"<({_THOUGHTS})\b[^>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
-_THOUGHT_END = re.compile(rf".*</(?:{_THOUGHTS})\s*>", re.IGNORECASE | re.DOTALL)
+# What may repeat is bounded or possessive throughout, so that no text makes a pattern slow.
+_THOUGHT_TAG = re.compile(rf"</?(?:{_THOUGHTS})\b[^<>]{{0,80}}>", re.IGNORECASE)
+_THOUGHT = re.compile(rf"<({_THOUGHTS})\b[^<>]{{0,80}}>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_THOUGHT_END = re.compile(rf"</(?:{_THOUGHTS})\s*>", re.IGNORECASE)
 # Results of tools, and other people's lines, that a model wrote itself: tags, special tokens, labels, fences.
 _ANYONE_ELSE = re.compile(
-    r"<(?P<tag>results?|(?:function|tool)_(?:results?|responses?|outputs?)|observations?|output)\b[^>]*>"
+    r"<(?P<tag>results?|(?:function|tool)_(?:results?|responses?|outputs?)|observations?|output)\b[^<>]{0,80}>"
     r".*?(?:</(?P=tag)\s*>|\Z)"
-    r"|<[|｜][^<>]*(?:output|result|response)s?[^<>]*begin[^<>]*[|｜]>.*?(?:<[|｜][^<>]*end[^<>]*[|｜]>|\Z)"
+    r"|<[|｜][^<>]{0,20}(?:output|result|response)s?[^<>]{0,3}begin[^<>]{0,20}[|｜]>"
+    r".*?(?:<[|｜][^<>]{0,30}end[^<>]{0,20}[|｜]>|\Z)"
     r"|```(?:tool_outputs?|tool_results?|observation)\b.*?(?:```|\Z)"
     r"|^[ \t]*(?:observation|tool[ _](?:result|output|response))s?[ \t]*:.*?(?:\n[ \t]*\n|\Z)"
     r"|^(?:human|user)[ \t]*:.*\Z",
@@ -70,19 +72,19 @@ _ANYONE_ELSE = re.compile(
 
 def _without_thoughts(text: str) -> str:
     text = _THOUGHT.sub(" ", text)
-    return _THOUGHT_END.sub(" ", text)  # an end without a beginning: all before it was thought
+    return _THOUGHT_END.split(text)[-1]  # an end without a beginning: all before it was thought
 
 
 # ---- one text
 
 _INVOKE = re.compile(r'<invoke name="([^"<>]{1,40})"\s*>(.*?)(?:</invoke>|\Z)', re.IGNORECASE | re.DOTALL)
-_PARAMETER = re.compile(r'<parameter name="([^"<>]{1,40})"[^>]*>([^<]*)', re.IGNORECASE)
+_PARAMETER = re.compile(r'<parameter name="([^"<>]{1,40})"[^<>]{0,80}>([^<]*)', re.IGNORECASE)
 _ACTION_TAG = re.compile(
     r"<(action|decision|move)>([^<]{1,60})</\1>(?:\s*<(\w{1,20})>([^<]{1,40})</\3>)?", re.IGNORECASE
 )
 _LABELLED = re.compile(
-    r"^\W*(?:(?:my|the|final|thus|so|therefore|hence)\s+)*(?:decision|action|move|choice|answer|play)\W{0,3}[:=]\W*(.{1,40})$"
-    r"(?:\n\W*(\w{1,20})\W{0,3}[:=]\W*(.{1,40})$)?",
+    r"^[^\w\n]{0,20}(?:(?:my|the|final|thus|so|therefore|hence) ){0,3}(?:decision|action|move|choice|answer|play)"
+    r"\W{0,3}[:=]\W{0,10}(.{1,40})$(?:\n[^\w\n]{0,20}(\w{1,20})\W{0,3}[:=]\W{0,10}(.{1,40})$)?",
     re.IGNORECASE | re.MULTILINE,
 )
 
