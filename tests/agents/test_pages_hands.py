@@ -1,0 +1,313 @@
+"""The owner's pages over recorded turns: cards, hands, one hand, kept hands."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+import redis
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agentlab.agents.models import Agent
+from agentlab.agents.services import Draft, publish
+from agentlab.common.models import AuditEntry, Deed
+from capture import notes
+from capture.models import AgentCallRecord
+from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
+from tests.pages import assert_no_inline_code, assert_valid_html
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
+WHERE = {"table": TABLE, "hand": str(HAND)}
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(autouse=True)
+def ann(client: Client) -> User:
+    """Owns rocky; nit is somebody else's."""
+    user = User.objects.create_user("ann")
+    client.force_login(user)
+    Agent.objects.create(id="rocky", name="Rocky", owner=user)
+    Agent.objects.create(id="nit", name="Nit", owner=User.objects.create_user("bob"))
+    return user
+
+
+def page(client: Client, path: str, status: int = 200, **query: str) -> str:
+    response = client.get(path, query)
+    assert response.status_code == status
+    assert_valid_html(response)
+    assert_no_inline_code(response)
+    assert response.headers["Cache-Control"] == "private, no-store"
+    return response.content.decode()
+
+
+def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Client) -> None:  # VW-7
+    now = timezone.now()
+    charge_all(*(charge("rocky", index, played_at=now, cost=Decimal("0.0021")) for index in range(39)))
+    charge_all(
+        charge("rocky", 50, played_at=now, is_fallback=True), charge("rocky", 51, played_at=now - timedelta(days=2))
+    )
+    play([turn("rocky", index, hand=hand) for hand in (1, 2) for index in (0, 1)])
+    for hand in ("1", "2"):
+        client.post("/agents/rocky/keep", {"table": TABLE, "hand": hand})
+    publish(Agent.objects.get(pk="rocky"), Draft("b", "s", [], "house"))
+    said = page(client, "/agents")
+    for words in ("Rocky", "v1", "not seated", "40 turns today, 2 % fallback", "$0.0819 today, 2 hands kept"):
+        assert words in said
+    assert "Nit" not in said
+
+
+def test_an_agents_hands_are_its_own_with_what_it_did(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0, hand=1), turn("nit", 1, hand=1), turn("rocky", 2, hand=1)])
+    play([turn("nit", 0, hand=2)])
+    charge_all(charge("rocky", 0, hand=3, is_fallback=True))
+    said = page(client, "/agents/rocky")
+    assert (f"{TABLE}:1" in said, f"{TABLE}:2" in said, f"{TABLE}:3" in said) == (True, False, True)
+    assert "call, call" in said
+    assert said.count("FALLBACK ONLY") == 1
+
+
+def test_hands_are_paged_by_links(client: Client) -> None:  # VW-7, VW-10
+    for hand in range(30):
+        play([turn("rocky", hand, hand=hand)])
+    first = client.get("/agents/rocky").content.decode()
+    older = first.split('rel="next"')[0].rsplit('href="', 1)[1].split('"')[0].replace("&amp;", "&")
+    second = client.get(older).content.decode()
+    assert f"{TABLE}:29" in first
+    assert f"{TABLE}:4<" in second
+    assert client.get("/agents/rocky?before=junk").status_code == 400
+
+
+def test_a_hand_shows_the_turns_of_this_agent_alone(client: Client) -> None:  # VW-7, RD-3
+    play([turn("rocky", 0), turn("nit", 1), turn("rocky", 2)])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert said.count("data-turn ") == 2
+    assert "nit.T-1" not in said
+
+
+def test_an_owners_page_touches_no_key_of_a_rival(client: Client, capture_redis: redis.Redis) -> None:  # RD-3
+    from tests.capture.test_reading import Watched
+
+    play([turn("rocky", 0), turn("nit", 1)])
+    with Watched(capture_redis) as watched:
+        client.get("/agents/rocky/hand", WHERE)
+        client.get("/agents/rocky/hand/part", WHERE | {"turn": "0", "part": "prompt"})
+        client.post("/agents/rocky/keep", WHERE)
+    assert watched.keys
+    assert not [key for key in watched.keys if "nit" in key or key.startswith("agents:")]
+
+
+def test_parts_and_raw_texts_open_under_the_agents_own_page(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0)])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert "/agents/rocky/hand/raw?" in said
+    assert "/agent-capture/" not in said
+    raw = client.get("/agents/rocky/hand/raw", WHERE | {"turn": "0", "part": "prompt"})
+    assert raw.content == b"envelope of rocky\nremainder rocky.T-1.7.0"
+    part = page(client, "/agents/rocky/hand/part", **WHERE, turn="0", part="prompt")
+    assert "remainder rocky.T-1.7.0" in part
+
+
+@pytest.mark.parametrize("path", ["hand", "hand/part", "hand/raw"])
+def test_another_agents_turn_is_not_found_by_any_name(client: Client, path: str) -> None:  # SF-1
+    play([turn("rocky", 0), turn("nit", 1, response="secret of nit")])
+    asked = WHERE | {"part": "response"}
+    answers = [
+        client.get(f"/agents/rocky/{path}", asked | {"agent": "nit", "turn": "1"}),
+        client.get(f"/agents/rocky/{path}", asked | {"turn": "1"}),
+        client.get(f"/agents/nit/{path}", asked | {"turn": "1"}),
+        client.get(f"/agent-capture/{path.rpartition('/')[2]}", asked | {"agent": "nit", "turn": "1"}),
+    ]
+    assert all(b"secret of nit" not in answer.content for answer in answers)
+    assert [answer.status_code for answer in answers[2:]] == [404, 404]
+
+
+def test_a_version_leads_to_what_it_said(client: Client) -> None:  # VW-7
+    version = publish(Agent.objects.get(pk="rocky"), Draft("b", "the strategy that it had", [], "house"))
+    play([turn("rocky", 0, agent_version_id=version.pk)])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert 'href="/agents/rocky/versions/rocky-v1"' in said
+    assert "the strategy that it had" in page(client, "/agents/rocky/versions/rocky-v1")
+
+
+# ---- the owner's three questions
+
+CHOSE, KNEW = "It chose this.", "It knew something you may not expect."
+
+
+def asked(**fields: object) -> dict[str, object]:
+    """A raise to 200 that was asked for and sent, but for these fields."""
+    said = {"asked_action": "raise", "asked_amount": 200, "choice_source": "text", "action": "raise", "amount": 200}
+    return said | {"decision": [{"type": "action", "action": "raise", "amount": 200}]} | fields
+
+
+def test_a_turn_that_went_out_as_asked_was_chosen(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0, **asked())])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert (CHOSE in said, "It asked for" in said, KNEW in said) == (True, False, False)
+
+
+def test_a_clamped_turn_says_what_was_asked_and_what_was_sent(client: Client) -> None:  # VW-7, VW-3
+    play([turn("rocky", 0, **asked(asked_amount=500, change="clamp"))])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert "It asked for raise 500, and raise 200 was sent." in said
+    assert CHOSE not in said
+
+
+def test_an_all_in_given_as_a_number_was_chosen(client: Client) -> None:  # VW-3
+    play([turn("rocky", 0, **asked(asked_amount=176, change="all_in"))])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert (CHOSE in said, "It asked for raise" in said) == (True, False)
+
+
+def test_a_turn_whose_answer_could_not_be_read_is_not_said_to_have_chosen(client: Client) -> None:  # VW-3
+    play([turn("rocky", 0, choice_source=None, asked_action=None, asked_amount=None)])
+    charge_all(charge("rocky", 1, is_fallback=True))
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert (CHOSE in said, "It asked for" in said, KNEW in said) == (False, False, False)
+
+
+def test_a_note_of_a_room_that_knows_the_game_answers_the_second_question(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:  # VW-9
+    monkeypatch.setattr(notes, "_makers", [])
+
+    @notes.register
+    def empty_log(turn: object) -> str | None:
+        return "Its action log was <b>empty</b>."
+
+    @notes.register
+    def broken(turn: object) -> str | None:
+        raise RuntimeError("of an older agent")
+
+    play([turn("rocky", 0, **asked())])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert (KNEW in said, "Its action log was &lt;b&gt;empty&lt;/b&gt;." in said) == (True, True)
+
+
+def test_a_maker_registers_once_and_speaks_of_recorded_turns_alone(monkeypatch: pytest.MonkeyPatch) -> None:  # VW-9
+    from capture.reading import read_hand
+
+    monkeypatch.setattr(notes, "_makers", [])
+    heard: list[object] = []
+    notes.register(heard.append)
+    notes.register(heard.append)
+    play([turn("rocky", 0)])
+    charge_all(charge("rocky", 1, is_fallback=True))
+    for view in read_hand(TABLE, HAND, agent_id="rocky").turns:
+        assert notes.notes_on(view) == []
+    assert heard == [turn("rocky", 0)]
+
+
+# ---- keeping
+
+
+def test_a_flag_keeps_the_hand_and_the_kept_list_has_it(client: Client) -> None:  # VW-7, VW-5
+    play([turn("rocky", 0), turn("nit", 1), turn("rocky", 2)])
+    said = client.post("/agents/rocky/keep", WHERE, follow=True).content.decode()
+    assert "Rocky: kept 2 turns" in said
+    assert set(AgentCallRecord.objects.values_list("agent_id", flat=True)) == {"rocky"}
+    kept = page(client, "/agents/rocky/kept")
+    assert (f"{TABLE}:{HAND}" in kept, "Kept until you delete it." in kept) == (True, True)
+
+
+def test_a_flag_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
+    play([turn("rocky", 0)])
+    response = client.post("/agents/rocky/keep", WHERE, headers=HTMX)
+    said = response.content.decode()
+    assert_valid_html(response)
+    assert "Rocky: kept 1 turn" in said
+    assert ("Stop keeping it" in said, "Flag this hand" in said) == (True, False)
+    assert 'id="status"' in said
+
+
+def test_a_flag_that_cannot_be_set_says_why(client: Client, settings) -> None:  # PIN-2, VW-5
+    charge_all(charge("rocky", 0, is_fallback=True))
+    assert "made no decision" in client.post("/agents/rocky/keep", WHERE, follow=True).content.decode()
+    take_redis_away(settings)
+    response = client.post("/agents/rocky/keep", WHERE, headers=HTMX)
+    assert (response.status_code, "Redis is down" in response.content.decode()) == (503, True)
+    assert AgentCallRecord.objects.count() == 0
+
+
+def test_letting_go_asks_first_and_tells_the_truth(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0)])
+    client.post("/agents/rocky/keep", WHERE)
+    question = page(client, "/agents/rocky/unkeep", **WHERE)
+    assert ("will be let go" in question, AgentCallRecord.objects.count()) == (True, 1)
+    assert "1 turn no longer kept." in client.post("/agents/rocky/unkeep", WHERE, follow=True).content.decode()
+    assert AgentCallRecord.objects.count() == 0
+    assert "Nothing of it was kept." in client.post("/agents/rocky/unkeep", WHERE, follow=True).content.decode()
+    assert "Nothing of this hand is kept." in page(client, "/agents/rocky/unkeep", **WHERE)
+    deeds = AuditEntry.objects.order_by("id").values_list("actor_name", "deed")
+    assert list(deeds) == [("ann", Deed.KEPT), ("ann", Deed.UNKEPT)]
+
+
+def test_a_kept_hand_is_read_whole_when_its_day_is_over(client: Client, capture_redis: redis.Redis) -> None:  # VW-7
+    play([turn("rocky", 0), turn("rocky", 2, hand=8)])
+    client.post("/agents/rocky/keep", WHERE)
+    capture_redis.flushdb()
+    assert "response rocky.T-1.7.0" in page(client, "/agents/rocky/hand", **WHERE)
+    gone = page(client, "/agents/rocky/hand", table=TABLE, hand="8")
+    assert ("captures live 24 hours" in gone, "Flag this hand" in gone) == (True, False)
+
+
+def test_looking_at_ones_own_turns_is_nobodys_business_and_an_operators_look_is_noted(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0), turn("nit", 1)])
+    client.get("/agents/rocky/hand", WHERE)
+    assert AuditEntry.objects.count() == 0
+    operator = Client()
+    operator.force_login(User.objects.create_user("operator", is_staff=True))
+    operator.get("/agents/rocky/hand", WHERE)
+    operator.get("/agents/rocky/hand/raw", WHERE | {"turn": "0", "part": "prompt"})
+    noted = AuditEntry.objects.get()
+    assert (noted.actor_name, noted.deed, noted.agent_id) == ("operator", Deed.OPENED, "rocky")
+
+
+BAD = [{}, {"table": "T"}, {"hand": "1"}, {"table": "a\0", "hand": "1"}, {"table": "T", "hand": "9" * 30}]
+BAD += [{"table": "T", "hand": "-1"}, {"table": "x" * 300, "hand": "1"}, {"table": "T", "hand": "1e3"}]
+
+
+@pytest.mark.parametrize("bad", BAD, ids=range(len(BAD)))
+def test_a_question_that_names_no_hand_is_a_readable_400(client: Client, bad: dict[str, str]) -> None:  # SF-4
+    for path in ("hand", "unkeep"):
+        assert "callout" in page(client, f"/agents/rocky/{path}", 400, **bad)
+    for path in ("keep", "unkeep"):
+        assert client.post(f"/agents/rocky/{path}", bad).status_code == 400
+
+
+def test_a_hand_page_costs_the_same_for_two_turns_and_for_two_hundred(client: Client) -> None:  # PF-4
+    costs = []
+    for hand, turns in ((1, 2), (2, 200)):
+        play([turn("rocky", index, hand=hand) for index in range(turns)])
+        with CaptureQueriesContext(connection) as queries:
+            assert client.get("/agents/rocky/hand", {"table": TABLE, "hand": hand}).status_code == 200
+        costs.append(len(queries))
+    assert costs[0] == costs[1]
+
+
+def test_a_list_of_hands_costs_the_same_for_one_hand_and_for_twenty(client: Client) -> None:  # PF-4
+    costs = []
+    for hands in (range(1), range(1, 20)):
+        for hand in hands:
+            play([turn("rocky", index, hand=hand) for index in range(4)])
+        with CaptureQueriesContext(connection) as queries:
+            client.get("/agents/rocky")
+        costs.append(len(queries))
+    assert costs[0] == costs[1]
+
+
+HOSTILE = "<script>alert(1)</script> $5 … $10 ![a](http://10.0.0.1/x) \0 \ud83e \u202e"
+
+
+def test_hostile_text_is_inert_on_the_owners_page_and_exact_in_raw(client: Client) -> None:  # CAP-9, SF-2
+    write(
+        turn("rocky", 0, response=HOSTILE, reasoning=HOSTILE, decision=[{"t": HOSTILE}], action=HOSTILE, model=HOSTILE)
+    )
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert "<script>alert" not in said
+    assert "$5 … $10" in said
+    raw = client.get("/agents/rocky/hand/raw", WHERE | {"turn": "0", "part": "response"})
+    assert raw.content == HOSTILE.encode("utf-8", "surrogatepass")
