@@ -60,5 +60,5 @@ class AgentCall:
     context_root: str | None = None
 
     def __post_init__(self) -> None:
-        if self.request is None:
+        if not self.request:
             object.__setattr__(self, "request", inline_request(self.task))

@@ -85,7 +85,7 @@ class RunNote(models.Model):
         ordering = ["id"]
 
     def __str__(self) -> str:
-        return self.text
+        return str(self.text)
 
 
 class AgentAttempt(models.Model):
@@ -157,7 +157,7 @@ class AgentToolCall(models.Model):
         constraints = [models.UniqueConstraint(fields=["attempt", "seq"], name="tool_call_seq_once")]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
 
 class SourceKind(models.TextChoices):
@@ -238,4 +238,4 @@ class AgentAttemptInput(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label
+        return str(self.label)

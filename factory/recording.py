@@ -59,10 +59,10 @@ class RunRecorder:
         return attempt_id, packet
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
-        if end.reply:
-            calls = tuple(storable(call, self._secrets) for call in end.reply.tool_calls)
-            end = replace(end, reply=replace(end.reply, tool_calls=calls))
-            for remark in end.reply.remarks:
+        if reply := end.reply:
+            calls = tuple(storable(call, self._secrets) for call in reply.tool_calls)
+            end = replace(end, reply=replace(reply, tool_calls=calls))
+            for remark in reply.remarks:
                 self._tracer.note(f"attempt {self._tracer.number}: {remark}")
         self._tracer.finish(attempt_id, end)
 

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -242,7 +242,7 @@ def open_folder(path: str) -> int:
     return handle
 
 
-def walk(root: int, deadline: Deadline, parts: tuple[str, ...] = ()) -> Iterator[Found]:
+def walk(root: int, deadline: Deadline, parts: tuple[str, ...] = ()) -> Generator[Found, None, None]:
     """Everything below an open folder but the folders themselves, in the order of path components by their bytes.
 
     The handle in `Found.folder` is open until the next step. Raises BoundReached for depth and time.

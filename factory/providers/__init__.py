@@ -60,8 +60,11 @@ class Session(Protocol):
 class Provider(Protocol):
     """`has_tools`: its agent can read files by their path."""
 
-    name: str
-    has_tools: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def has_tools(self) -> bool: ...
 
     def accepts(self, attachment: Attachment) -> bool:
         """Can these bytes go as an attachment?"""

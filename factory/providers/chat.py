@@ -67,12 +67,12 @@ class ChatSession:
 
     def send(self, messages: Messages) -> Reply:
         user = {"role": "user", "content": _content(messages)}
-        sent = [{"role": "system", "content": messages.system}, *self._history, user]
+        sent: list[Any] = [{"role": "system", "content": messages.system}, *self._history, user]
         heard = _Heard(self.model)
         try:
             stream = self.client.chat.completions.create(
                 model=self.model,
-                messages=sent,  # type: ignore[arg-type]
+                messages=sent,
                 stream=True,
                 stream_options={"include_usage": True},
             )
