@@ -9,15 +9,65 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 ROOM = ROOT / "agentlab" / "persona"
-ENGINE = (
-    "answers deciding events importance planning ports probes prompting reaction reflection retrieval rules state trace turn"
-    " values vectors"
-).split()
-FOREIGN = (
-    "django openai anthropic cohere mistralai google wordllama sentence_transformers torch transformers langchain llama_index"
-    " mem0 letta chromadb qdrant_client pinecone faiss weaviate pgvector dask distributed redis requests httpx"
-).split()
-WRITES = "create bulk_create get_or_create update_or_create update bulk_update delete save acreate abulk_create aupdate".split()
+ENGINE = [
+    "answers",
+    "deciding",
+    "events",
+    "importance",
+    "planning",
+    "ports",
+    "probes",
+    "prompting",
+    "reaction",
+    "reflection",
+    "retrieval",
+    "rules",
+    "state",
+    "trace",
+    "turn",
+    "values",
+    "vectors",
+]
+FOREIGN = [
+    "django",
+    "openai",
+    "anthropic",
+    "cohere",
+    "mistralai",
+    "google",
+    "wordllama",
+    "sentence_transformers",
+    "torch",
+    "transformers",
+    "langchain",
+    "llama_index",
+    "mem0",
+    "letta",
+    "chromadb",
+    "qdrant_client",
+    "pinecone",
+    "faiss",
+    "weaviate",
+    "pgvector",
+    "dask",
+    "distributed",
+    "redis",
+    "requests",
+    "httpx",
+]
+WRITES = [
+    "create",
+    "bulk_create",
+    "get_or_create",
+    "update_or_create",
+    "update",
+    "bulk_update",
+    "delete",
+    "save",
+    "acreate",
+    "abulk_create",
+    "aupdate",
+]
 TABLE = "study_trace"
 
 

@@ -1,0 +1,187 @@
+"""A study is validated as a whole, and each refusal names its place in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agentlab.persona.study import read_study, study_from
+from agentlab.persona.values import Invalid
+
+from .making import DATA, crowd, study, written
+
+ROOT = Path(__file__).parent.parent.parent
+FIRST = ROOT / "agentlab" / "persona" / "studies" / "first.yaml"
+
+
+def _refused(tmp_path: Path, content) -> str:
+    path = written(tmp_path, content)
+    with pytest.raises(Invalid) as refusal:
+        read_study(path)
+    message = str(refusal.value)
+    assert "\n" not in message
+    assert message.startswith(str(path))
+    return message.removeprefix(f"{path}: ")
+
+
+def test_the_study_that_ships_is_valid_and_comes_back_from_its_bytes() -> None:  # PE-4
+    first = read_study(FIRST)
+    assert study_from(first.to_bytes()) == first
+    assert sum(one.calls for one in first.personas) == first.budget == 18
+
+
+def test_yaml_and_json_of_one_content_are_one_study(tmp_path) -> None:  # PE-4
+    json_file = written(tmp_path, study())
+    yaml_file = tmp_path / "study.yaml"
+    yaml_file.write_text(
+        """
+stimuli:
+- {text: The levy passes committee, source: Post, social_proof: 80, stances: {levy: 0.8}}
+- {text: The levy would cost 90 a year, social_proof: 40, stances: {levy: -0.5}}
+- {text: The old pool leaks, stances: {levy: 0.3}}
+personas:
+- {id: ada, name: Ada, profile: {age: 34}, beliefs: {levy: 0.4}}
+- {id: bo, name: Bo, profile: {age: 58}, beliefs: {levy: {stance: -0.4, confidence: 0.5}}}
+topics: [levy]
+seed: 7
+name: Levy
+tau: 20
+"""
+    )
+    assert read_study(json_file).sha256 == read_study(yaml_file).sha256
+
+
+def test_another_seed_is_another_study(tmp_path) -> None:  # PE-4
+    assert read_study(written(tmp_path, study())).sha256 != read_study(written(tmp_path, study(seed=8))).sha256
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": None}, "missing required field `name`"),
+        ({"name": ""}, "name"),
+        ({"name": "a\nb"}, "name"),
+        ({"personas": None}, "personas"),
+        ({"personas": []}, "personas: at least one"),
+        ({"stimuli": []}, "stimuli: at least one"),
+        ({"speed": 3}, "unknown field `speed`"),
+        ({"seed": "7"}, "seed: Expected `int`"),
+        ({"seed": 1.5}, "seed"),
+        ({"cap": 1}, "cap: Expected `int` >= 2"),
+        ({"k": -1}, "k: Expected `int` >= 0"),
+        ({"tau": 0}, "tau: Expected `float` > 0"),
+        ({"schedule": {"turns": 0}}, "schedule.turns"),
+        ({"schedule": {"order": "reverse"}}, "schedule.order"),
+        ({"topics": ["levy", "levy"]}, "topics: levy is there twice"),
+        ({"actions": ["like"]}, "actions: at least two"),
+        ({"actions": ["like", "adore"]}, "actions[1]: 'adore'"),
+        ({"actions": ["like", {"name": "adore", "valence": 3, "effort": 0.1}]}, "actions[1]"),
+        ({"actions": ["like", {"name": "adore"}]}, "actions[1]"),
+        ({"tier_b": {"budget": -1}}, "tier_b.budget"),
+        ({"probes": {"every": 2, "opinions": ["moon"]}}, "probes.opinions: 'moon'"),
+        ({"personas": [{"id": "ada"}, {"id": "ada"}]}, "personas: ada is there twice"),
+        ({"personas": [{"id": 7}]}, "personas[0].id: Expected `str`"),
+        ({"personas": [{"id": "a b"}]}, "personas[0].id (a b)"),
+        ({"personas": [{"id": "ada"}, {"id": "bo", "beliefs": {"levy": 2}}]}, "personas[1].beliefs[...] (bo)"),
+        ({"personas": [{"id": "ada", "beliefs": {"moon": 0.1}}]}, "personas[0].beliefs: 'moon'"),
+        ({"personas": [{"id": "ada", "beliefs": {"levy": True}}]}, "personas[0].beliefs[...] (ada)"),
+        ({"personas": [{"id": "ada", "memories": [{"text": "x", "time": 4}]}]}, "personas[0].memories[0].time (ada)"),
+        ({"personas": [{"id": "ada", "memories": [{"text": "x", "importance": "0.7"}]}]}, "importance (ada)"),
+        ({"personas": ["ada"]}, "personas[0]: Expected `object`"),
+        ({"personas": [{"load": "gone.jsonl"}]}, "gone.jsonl: No such file"),
+        ({"personas": [{"load": "gone.jsonl", "format": "csv"}]}, "personas[0].format"),
+        ({"stimuli": [{"text": ""}]}, "stimuli[0].text"),
+        ({"stimuli": [{"text": "a", "id": "s"}, {"text": "b", "id": "s"}]}, "stimuli: s is there twice"),
+        ({"stimuli": [{"text": "a", "stances": {"moon": 1}}]}, "stimuli[0].stances: 'moon'"),
+        ({"stimuli": [{"text": "a", "position": 0}]}, "stimuli[0].position"),
+        ({"first_beliefs": {"levy": {"field": "views", "values": {"Liberal": 2}}}}, "first_beliefs"),
+    ],
+)
+def test_a_refusal_names_the_place(tmp_path, changes, said: str) -> None:  # SF-4
+    assert said in _refused(tmp_path, study(**changes))
+
+
+def test_personas_of_one_name_are_two_personas(tmp_path) -> None:  # PE-4
+    people = [{"id": "a", "name": "Ada"}, {"id": "b", "name": "Ada"}]
+    assert [one.name for one in read_study(written(tmp_path, study(personas=people))).personas] == ["Ada", "Ada"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: [", ":1: "),
+        ("name: a\nname: b", ":2: the key 'name' is given twice"),
+        ("name: a\nbeliefs: {1: 0.2}", "the key 1 must be text"),
+        ("- a", "a study is a mapping"),
+        ("", "a study is a mapping"),
+        ("a: &a [*a]", ": "),
+        ("name: !!python/object:os.system x", "could not determine a constructor"),
+    ],
+)
+def test_yaml_that_cannot_be_meant_is_refused(tmp_path, text: str, said: str) -> None:  # PE-2 SF-4
+    path = tmp_path / "study.yaml"
+    path.write_text(text)
+    with pytest.raises(Invalid) as refusal:
+        read_study(path)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"{", b'{"a": 1, "a": 2}', b"[" * 100_000, b"1" * 10_000])
+def test_json_that_cannot_be_read_is_refused(tmp_path, data: bytes) -> None:  # SF-4
+    path = tmp_path / "study.json"
+    path.write_bytes(data)
+    with pytest.raises(Invalid):
+        read_study(path)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path, monkeypatch) -> None:  # SF-6
+    monkeypatch.setattr("agentlab.persona.loaders.reading.FILE_LIMIT", 10)
+    with pytest.raises(Invalid, match="larger than"):
+        read_study(written(tmp_path, study()))
+
+
+def test_a_folder_is_no_study(tmp_path) -> None:  # SF-4
+    with pytest.raises(Invalid, match="directory"):
+        read_study(tmp_path)
+
+
+def test_the_budget_is_shared_out_to_the_last_call(tmp_path) -> None:  # PE-8
+    made = read_study(written(tmp_path, crowd(4, 3, tier_b={"budget": 10})))
+    assert [one.calls for one in made.personas] == [3, 3, 2, 2]
+
+
+def test_what_is_shown_follows_the_list_again_and_again(tmp_path) -> None:  # PE-4
+    made = read_study(written(tmp_path, study(schedule={"turns": 7, "step": 2})))
+    shown = made.shown("ada", 1, 7)
+    assert [one.stimulus for one in shown] == ["s1", "s2", "s3", "s1", "s2", "s3", "s1"]
+    assert [one.time for one in shown] == [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]
+
+
+def test_a_shuffled_order_is_each_personas_own_and_always_the_same(tmp_path) -> None:  # PE-4
+    stimuli = [{"text": f"News {n}"} for n in range(12)]
+    made = read_study(written(tmp_path, study(stimuli=stimuli, schedule={"turns": 24, "order": "shuffled"})))
+    ada, bo = ([one.stimulus for one in made.shown(id, 1, 24)] for id in ("ada", "bo"))
+    assert ada != bo
+    assert sorted(ada[:12]) == sorted(bo[12:]) == sorted(f"s{n}" for n in range(1, 13))
+    assert made.shown("ada", 9, 15) == made.shown("ada", 1, 24)[8:15]
+
+
+def test_first_beliefs_are_read_out_of_real_profiles(tmp_path) -> None:  # PE-4
+    views = {"Liberal": 0.6, "Conservative": -0.6, "Moderate, middle of the road": 0.0}
+    content = study(
+        personas={"load": str(DATA / "gss" / "personas.jsonl"), "format": "gss"},
+        stimuli={"load": str(DATA / "oasis" / "claims.jsonl"), "limit": 20, "source": "Feed", "stances": {"levy": 0.4}},
+        first_beliefs={"levy": {"field": "political_views", "values": views, "confidence": 0.4}},
+    )
+    made = read_study(written(tmp_path, content))
+    assert (len(made.personas), len(made.stimuli), made.turns) == (300, 20, 20)
+    for one in made.personas:
+        told = views.get(one.profile.get("political_views"))
+        assert (one.beliefs[0].stance, one.beliefs[0].confidence) == ((told, 0.4) if told is not None else (0.0, 0.1))
+    assert {one.source for one in made.stimuli} == {"Feed"}
+
+
+def test_a_fault_in_a_loaded_file_names_its_line(tmp_path) -> None:  # SF-4
+    (tmp_path / "people.jsonl").write_text(json.dumps({"id": "a"}) + "\n" + json.dumps({"id": "b", "beliefs": {"levy": 9}}))
+    assert "personas[0]: people.jsonl:2.beliefs[...] (b)" in _refused(tmp_path, study(personas={"load": "people.jsonl"}))
