@@ -131,6 +131,8 @@ def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
         if value is not None:
             record[name] = value
     prompt, key = turn.prompt, turn.key
+    if not isinstance(key, TurnKey):
+        raise TurnError("key is not a TurnKey")
     if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):
         raise TurnError("prompt is not a Prompt of two texts")
     if decision is not None:
