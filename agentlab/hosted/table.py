@@ -22,6 +22,11 @@ from agentlab.hosted.seats import Seat, Seats
 from agentlab.hosted.table_config import Deployments, HandNumbers, Journal, Report, TableConfig, now_ms
 
 logger = logging.getLogger(__name__)
+# The server library logs whole frames, tokens included, at DEBUG, and a stack trace for every visitor that speaks no
+# WebSocket.
+quiet = logging.getLogger("agentlab.hosted.table.socket")
+quiet.setLevel(logging.WARNING)
+quiet.addFilter(lambda record: record.msg not in {"opening handshake failed", "parser failed"})
 
 MAX_MESSAGE = 64 * 1024
 """Bytes. A longer message is not even read: the socket is closed with 1009."""
@@ -71,6 +76,7 @@ class Table:
                 close_timeout=CLOSE_SECONDS,
                 compression=None,
                 server_header=None,
+                logger=quiet,
             )
         )
         host, port = next(iter(server.sockets)).getsockname()[:2]

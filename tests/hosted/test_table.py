@@ -496,6 +496,26 @@ async def test_a_browser_is_not_let_in(origin: str) -> None:  # SF-6
 
 
 @run
+async def test_a_visitor_that_speaks_no_websocket_leaves_no_trace_and_frames_are_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # SF-4 CAP-14
+    caplog.set_level("DEBUG")
+    async with room(2, hands=1) as (here, players):
+        port = int(here.table.url.rpartition(":")[2])
+        for greeting in (b"\x16\x03\x01\x00", b"GET / HTTP/1.1\r\n\r\n", b"POST /x HTTP/1.0\r\n\r\n", b""):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(greeting)
+            writer.write_eof()
+            await reader.read()
+            writer.close()
+        player, _ = await whose_turn(players)
+        await player.act("fold")
+        await player.next(HandResult)
+    said = [record.getMessage() for record in caplog.records if record.name.startswith("agentlab")]
+    assert said == []
+
+
+@run
 async def test_the_table_listens_on_this_machine_alone() -> None:  # SF-6
     async with room() as (here, _):
         assert here.table.url.startswith("ws://127.0.0.1:")
