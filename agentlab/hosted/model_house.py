@@ -150,9 +150,7 @@ class _Player:
     def _price(self, worth: float, style: Style) -> float | str:
         spot = self.spot
         needed = spot.to_call / (spot.pot + spot.to_call)
-        self.thoughts.append(
-            f"{spot.to_call} into {spot.pot} needs {needed:.0%}; I give myself {worth:.0%}."
-        )
+        self.thoughts.append(f"{spot.to_call} into {spot.pot} needs {needed:.0%}; I give myself {worth:.0%}.")
         if worth > 0.72 and self.rng.random() < 0.15 + style.raises * 0.8:
             self.thoughts.append("I raise.")
             return 0.9

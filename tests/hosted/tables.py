@@ -122,8 +122,8 @@ def echo(said: Action, agent: str = "rocky") -> Any:
     return player_action(said.action_index, agent, said.action, said.amount, hand_number=said.hand_number)
 
 
-async def until(holds: Callable[[], object]) -> None:
-    """Returns as soon as `holds()` does; fails after ten seconds."""
-    async with asyncio.timeout(10):
+async def until(holds: Callable[[], object], seconds: float = 10) -> None:
+    """Returns as soon as `holds()` does; fails after `seconds`."""
+    async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.005)
