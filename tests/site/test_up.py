@@ -84,7 +84,8 @@ class Visitor:
 
     def __init__(self, site: str) -> None:
         self.site = site
-        self._opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
 
     def read(self, path: str) -> str:
         with self._opener.open(self.site + path, timeout=30) as answer:
@@ -121,8 +122,7 @@ def test_an_operator_signs_in_and_opens_a_captured_hand_and_sigterm_ends_it_all(
     assert ready["url"] == up.url
     assert sorted(ready["users"]) == ["ada", "ben", "operator"]
     assert ready["users"]["operator"] in up.said
-    with urllib.request.urlopen(f"{up.url}/healthz") as answer:
-        assert json.load(answer)["ok"]
+    assert json.loads(Visitor(up.url).read("/healthz"))["ok"]
 
     second = start("--port", "0")
     assert second.process.wait(60) == 1
