@@ -55,7 +55,8 @@ def claim(run_id: int, *, executor: str) -> StudyRun:
     if run.status == StudyRun.Status.COMPLETE:
         raise RunError(f"study {run_id} is complete")
     if run.status == StudyRun.Status.RUNNING and _alive(run):
-        raise RunError(f"study {run_id} is running in process {run.runner.split(':')[1]} of {run.runner.split(':')[0]}")
+        host, process, _ = run.runner.rsplit(":", 2)
+        raise RunError(f"study {run_id} is running in process {process} of {host}")
     embedder, model = _identities(study_from(bytes(run.definition)))
     if (embedder, model) != (run.embedder, run.model):
         began = f"{run.embedder} and {run.model or 'no model'}"
@@ -91,7 +92,9 @@ def _me() -> str:
 
 
 def _alive(run: StudyRun) -> bool:
-    host, _, process = run.runner.rpartition(":")[0].partition(":")
+    if not run.runner:
+        return False
+    host, process, began = run.runner.rsplit(":", 2)
     if host != socket.gethostname():
         return timezone.now() - run.updated_at < SILENCE
     if not process.isdigit() or int(process) == os.getpid():
@@ -102,7 +105,7 @@ def _alive(run: StudyRun) -> bool:
         return False
     except PermissionError:
         pass
-    return _began(int(process)) == run.runner.rpartition(":")[2]
+    return _began(int(process)) == began
 
 
 def _began(process: int) -> str:

@@ -71,7 +71,9 @@ def test_an_earlier_step_of_a_stream_is_the_beginning_of_a_later_one(tmp_path) -
     loaded = []
     for step in ("12", "14", "15", "20"):
         folder = unpacked(tmp_path)
-        (folder / "nodes.json").write_bytes(gzip.decompress((DATA / "smallville" / "maria" / f"nodes-{step}.json.gz").read_bytes()))
+        (folder / "nodes.json").write_bytes(
+            gzip.decompress((DATA / "smallville" / "maria" / f"nodes-{step}.json.gz").read_bytes())
+        )
         [(_, entry)] = smallville.stream(folder)
         loaded.append([(one["text"], one["importance"]) for one in entry["memories"]])
     for earlier, later in zip(loaded, loaded[1:], strict=False):
@@ -79,7 +81,9 @@ def test_an_earlier_step_of_a_stream_is_the_beginning_of_a_later_one(tmp_path) -
     assert [len(one) for one in loaded] == [267, 363, 400, 600]
 
 
-@pytest.mark.parametrize("node", [{}, {"created": "soon", "node_count": 1, "description": "x", "poignancy": 3}, 7, None])
+@pytest.mark.parametrize(
+    "node", [{}, {"created": "soon", "node_count": 1, "description": "x", "poignancy": 3}, 7, None]
+)
 def test_a_stream_with_a_broken_memory_names_it(tmp_path, node) -> None:  # SF-4
     folder = unpacked(tmp_path)
     (folder / "nodes.json").write_text(json.dumps({"node_9": node}))
@@ -119,7 +123,8 @@ def test_our_own_format_loads_from_lines_and_from_a_list(tmp_path) -> None:
     (tmp_path / "people.jsonl").write_text("\n".join(map(json.dumps, people)) + "\n\n")
     (tmp_path / "people.yaml").write_text("- {id: a, beliefs: {levy: 0.2}}\n- {id: b}\n")
     both = [
-        read_study(written(tmp_path, study(personas=[{"load": name}]))).personas for name in ("people.jsonl", "people.yaml")
+        read_study(written(tmp_path, study(personas=[{"load": name}]))).personas
+        for name in ("people.jsonl", "people.yaml")
     ]
     assert both[0] == both[1]
     assert [one.id for one in both[0]] == ["a", "b"]

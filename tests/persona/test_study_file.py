@@ -183,5 +183,9 @@ def test_first_beliefs_are_read_out_of_real_profiles(tmp_path) -> None:  # PE-4
 
 
 def test_a_fault_in_a_loaded_file_names_its_line(tmp_path) -> None:  # SF-4
-    (tmp_path / "people.jsonl").write_text(json.dumps({"id": "a"}) + "\n" + json.dumps({"id": "b", "beliefs": {"levy": 9}}))
-    assert "personas[0]: people.jsonl:2.beliefs[...] (b)" in _refused(tmp_path, study(personas={"load": "people.jsonl"}))
+    (tmp_path / "people.jsonl").write_text(
+        json.dumps({"id": "a"}) + "\n" + json.dumps({"id": "b", "beliefs": {"levy": 9}})
+    )
+    assert "personas[0]: people.jsonl:2.beliefs[...] (b)" in _refused(
+        tmp_path, study(personas={"load": "people.jsonl"})
+    )

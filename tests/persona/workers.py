@@ -1,0 +1,99 @@
+"""Work that goes wrong in its worker, and workers that answer out of order: what real ones do on a bad day."""
+
+import os
+import queue
+import random
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+
+import msgspec
+
+from agentlab.persona.work import Job, run_job
+
+VICTIM = "p2"
+MARK = "STUDY_TEST_MARK"
+
+
+def dies_always(data: bytes) -> bytes:
+    if msgspec.msgpack.decode(data, type=Job).persona.id == VICTIM:
+        os._exit(9)
+    return run_job(data)
+
+
+def dies_once(data: bytes) -> bytes:
+    """Takes its worker down the first time that it is given the victim's turns."""
+    if msgspec.msgpack.decode(data, type=Job).persona.id == VICTIM:
+        try:
+            Path(os.environ[MARK]).touch(exist_ok=False)
+        except FileExistsError:
+            pass
+        else:
+            os._exit(9)
+    return run_job(data)
+
+
+class Shuffled:
+    """A thread that takes all jobs that wait and does them in an order of its own."""
+
+    deaths: tuple = ()
+
+    def __init__(self, seed: int, window: int = 32) -> None:
+        self.window = window
+        self._random = random.Random(seed)
+        self._jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def submit(self, work, data: bytes) -> Future:
+        future: Future = Future()
+        self._jobs.put((future, work, data))
+        return future
+
+    def renew(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        waiting: list = []
+        while True:
+            job = self._jobs.get() if not waiting else None
+            if job is None and not waiting:
+                return
+            if job:
+                waiting.append(job)
+            while not self._jobs.empty():
+                if (job := self._jobs.get()) is None:
+                    return
+                waiting.append(job)
+            future, work, data = waiting.pop(self._random.randrange(len(waiting)))
+            future.set_result(work(data))
+
+
+class Forgetful:
+    """Never answers the first time that it is given a job, but answers both times at once when it is given it again."""
+
+    deaths: tuple = ()
+    window = 4
+
+    def __init__(self) -> None:
+        self.given: dict[bytes, Future] = {}
+
+    def submit(self, work, data: bytes) -> Future:
+        future: Future = Future()
+        if data not in self.given:
+            self.given[data] = future
+        else:
+            answer = work(data)
+            future.set_result(answer)
+            threading.Timer(0, self.given[data].set_result, [answer]).start()
+        return future
+
+    def renew(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
