@@ -50,7 +50,7 @@ class Turns:
         return index
 
     def refusal(self, seat: int | None, action: Action) -> str | None:
-        """Why an answer does not belong to the open turn ("code: sentence"), or None where it does."""
+        """Why an answer does not belong to the open turn, as the reason of a `rejected`, or None where it does."""
         index = action.action_index
         if action.hand_number != self.hand_number:
             if action.hand_number < self.hand_number:
