@@ -52,30 +52,33 @@ class AgentProcess:
         return self._process.pid if self._process and self._process.returncode is None else None
 
     async def run(self) -> None:
-        pause = FIRST_PAUSE
-        while not self._stopping:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *("-m", "agentlab.hosted.agent_process"),
-                stdin=PIPE,
-                stdout=PIPE,
-                cwd=PROJECT,
-                env=self._environment,
-                start_new_session=True,  # Ctrl-C is the holder's to answer
-            )
-            assert self._process.stdin is not None and self._process.stdout is not None
-            with contextlib.suppress(OSError):
-                self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
-            began = asyncio.get_running_loop().time()
-            self.reports += [line async for line in self._process.stdout]
-            code = await self._process.wait()
+        pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
+        while True:
+            began = clock()
+            code = await self._live()
             if self._stopping:
                 return
             names = ", ".join(self.order.agent_ids)
             log.warning("the process of %s ended (exit %s) and is started again", names, code)
-            lived_long = asyncio.get_running_loop().time() - began > LONGEST_PAUSE
-            pause = FIRST_PAUSE if lived_long else min(pause * 2, LONGEST_PAUSE)
+            pause = FIRST_PAUSE if clock() - began > LONGEST_PAUSE else min(pause * 2, LONGEST_PAUSE)
             await asyncio.sleep(pause)
+
+    async def _live(self) -> int:
+        """One child from its start to its end; its exit code."""
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "agentlab.hosted.agent_process"),
+            stdin=PIPE,
+            stdout=PIPE,
+            cwd=PROJECT,
+            env=self._environment,
+            start_new_session=True,  # Ctrl-C is the holder's to answer
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
+        self.reports += [line async for line in self._process.stdout]
+        return await self._process.wait()
 
     async def stop(self, running: "asyncio.Task[None]") -> None:
         """Lets go of the child, which ends by itself; kills it where it does not."""

@@ -128,7 +128,7 @@ def _sending(node: ast.AST) -> Iterator[Violation]:
 def _connection(tree: ast.Module, allowed: set[ast.AST]) -> Iterator[Violation]:
     """The connection is opened by `async with connect(…) as self.__socket`, read, compared with None and closed.
     Anything else would be a second name for it."""
-    fine = {node.value for node in allowed if isinstance(node, ast.Attribute)}
+    fine: set[ast.AST] = {node.value for node in allowed if isinstance(node, ast.Attribute)}
     fine |= {part for node in ast.walk(tree) for part in _harmless(node)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == "connect" and node not in fine:

@@ -8,6 +8,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -67,7 +68,7 @@ async def play(plan: Plan, *, on_hands: Callable[[int, int], None] | None = None
             on_hands(result.hands, crew.tally.turns if crew else 0)
 
     games = [
-        asyncio.create_task(_play_table(plan, table_id, key, crew, result, lambda n, t=table_id: count(t, n)))
+        asyncio.create_task(_play_table(plan, table_id, key, crew, result, partial(count, table_id)))
         for table_id in plan.tables
     ]
     try:

@@ -91,11 +91,13 @@ class Command(BaseCommand):
             deal=options["deal"] or "",
         )
         progress = self._progress if sys.stderr.isatty() else None
-        result = asyncio.run(play(plan, on_hands=progress))
-        if progress:
-            self.stderr.write("")
-        for table in tables:
-            leave(table)
+        try:
+            result = asyncio.run(play(plan, on_hands=progress))
+        finally:
+            if progress:
+                self.stderr.write("")
+            for table in tables:
+                leave(table)
         return result, tables
 
     def _progress(self, hands: int, turns: int) -> None:
