@@ -135,11 +135,7 @@ class HandsOperation(Operation):
     @extend_schema(operation_id="hands", parameters=[HandsQuery], responses=answers(wire.RecentHandsJson))
     def get(self, request: Request) -> Response:
         asked = self.asked(HandsQuery, query_of(request, lists=("agentId",)))
-        try:
-            found = self.source().recent_hands(**asked)
-        except ValueError:
-            raise exceptions.ParseError("before: This is no page of the list.") from None
-        return said(wire.recent_to_json(found))
+        return said(wire.recent_to_json(self.source().recent_hands(**asked)))
 
 
 class TodayOperation(Operation):

@@ -10,7 +10,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from capture.reading import LARGEST_NUMBER, LONGEST_ID
-from capture.recent import MOST_HANDS
+from capture.recent import CURSOR, MOST_HANDS
 
 LARGEST_BODY = 16 * 1024  # bytes; a promotion takes 600 at most
 
@@ -41,6 +41,8 @@ class WholeNumber(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,19}", data):
+            data = int(data)
+        if isinstance(data, float) and data.is_integer():  # to JSON 7.0 is the integer 7
             data = int(data)
         if not isinstance(data, int) or isinstance(data, bool):
             self.fail("invalid")
@@ -79,7 +81,12 @@ class AgentHandQuery(HandQuery):
 
 
 class HandsQuery(serializers.Serializer[Any]):
-    before = serializers.CharField(required=False, max_length=40, help_text="`nextBefore` of the page before.")
+    before = serializers.RegexField(
+        rf"^{CURSOR.pattern}\Z",
+        required=False,
+        help_text="`nextBefore` of the page before.",
+        error_messages={"invalid": "This is no page of the list."},
+    )
     limit = WholeNumber(1, MOST_HANDS, required=False, default=25, help_text="How many hands.")
     kept = Flag(required=False, default=False, help_text="Kept hands alone.")
     agentId = serializers.ListField(

@@ -21,7 +21,7 @@ from capture.models import AgentCallRecord
 MOST_HANDS = 100  # in one page of a list
 LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-CURSOR = re.compile(r"([0-9]{1,18})\.([0-9]{1,18})")  # microseconds since the epoch, row
+CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
 HandId = tuple[str, int]
 
 
@@ -125,11 +125,8 @@ def _cursor(at: datetime, row: int) -> str:
 
 def _older_than(before: str, when: str) -> Q:
     if not (parts := CURSOR.fullmatch(before)):
-        raise ValueError("not a cursor")
-    try:
-        at = EPOCH + timedelta(microseconds=int(parts[1]))
-    except OverflowError:
-        raise ValueError("not a cursor") from None
+        raise ValueError("This is no page of the list.")
+    at = EPOCH + timedelta(microseconds=int(parts[1]))
     return Q(**{f"{when}__lt": at}) | Q(**{when: at}, id__lt=int(parts[2]))
 
 

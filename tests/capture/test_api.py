@@ -210,7 +210,7 @@ BAD_BODIES = [
     b'{"tableId": "T", "handNumber": 1e400, "agentId": "a"}', b'{"tableId": "T", "handNumber": true, "agentId": "a"}',
     b'{"tableId": "T", "handNumber": 1, "agentId": "\\ud800"}', b'{"tableId": "T", "handNumber": 1, "agentId": 5}',
     b'{"tableId": "T", "handNumber": ' + b"9" * 5000 + b', "agentId": "a"}', b'{"tableId": {}, "handNumber": 1}',
-    b'{"tableId": "T", "handNumber": 1, "agentId": null}', b'{"tableId": "T", "handNumber": 1.0, "agentId": "a"}',
+    b'{"tableId": "T", "handNumber": 1, "agentId": null}', b'{"tableId": "T", "handNumber": 1.5, "agentId": "a"}',
 ]  # fmt: skip
 
 
