@@ -10,13 +10,13 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
-from agentlab.common.readonly_admin import Admin, ReadOnlyAdmin
+from agentlab.common.readonly_admin import ReadOnlyAdmin, SearchableAdmin
 
 HAND = re.compile(r"(?P<table>.+):(?P<hand>\d{1,18})")
 
 
 @admin.register(Agent)
-class AgentAdmin(Admin):
+class AgentAdmin(SearchableAdmin):
     """An agent passes to another owner here. Its id is in every recorded turn's key and never changes."""
 
     list_display = ("name", "id", "owner", "created_at")

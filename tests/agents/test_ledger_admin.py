@@ -103,3 +103,12 @@ def test_owners_have_no_admin(client: Client) -> None:  # SF-1
     client.force_login(User.objects.get(username="owner1"))
     for page in ("", "agents/inferencecharge/"):
         assert client.get(f"/admin/{page}", follow=True).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["q=%00", "q=%ff", "agent_id=%00", "q=x:99999999999999999999", "p=-1", "p=many", "o=99", "is_fallback__exact=2"],
+)
+def test_an_odd_query_is_no_fault_of_the_server(operator: Client, query: str) -> None:  # SF-4
+    played(1)
+    assert operator.get(f"/admin/agents/inferencecharge/?{query}").status_code < 500
