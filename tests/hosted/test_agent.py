@@ -1,14 +1,19 @@
 import asyncio
 import time
+from contextlib import contextmanager
 
 import pytest
 import redis
+from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
 from agentlab.agents.models import Agent, AgentDeployment, InferenceCharge
 from agentlab.agents.services import whisper
+from agentlab.hosted import agent as agent_module
+from agentlab.hosted import model_port
 from agentlab.hosted.agent import ECHO_SECONDS, MARGIN_SECONDS
 from agentlab.hosted.deployments import seat
 from agentlab.hosted.frames import Enter, PostBlind, Rejected, Sit
+from capture import spans as capture_spans
 from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
 from tests.hosted.openai_server import completion, endpoint, says
@@ -499,7 +504,7 @@ def test_a_fault_of_its_own_costs_one_decision_and_not_the_seat(capture_redis, t
     assert [row.fallback_reason for row in charges()] == ["agent error: KeyError", ""]
 
 
-def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the_ledger(settings, tmp_path):
+def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the_ledger(tmp_path):
     # CAP-10
     publish(model=answers(tmp_path / "a", CALL))
     from agentlab.hosted import crew
@@ -517,3 +522,62 @@ def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the
         report = asyncio.run(run())
     assert (report.captured, report.dropped + report.failed) == (0, 5)
     assert all(row.capture_outcome in {"dropped", "failed"} and row.capture_reason for row in charges())
+
+
+class Spans:
+    """A tracer that keeps what every span was given."""
+
+    def __init__(self):
+        self.kept = []
+
+    @contextmanager
+    def start_as_current_span(self, name, attributes=None):
+        span = self.start_span(name)
+        span.set_attributes(attributes or {})
+        yield span
+
+    def start_span(self, name, context=None):
+        span = KeptSpan(name)
+        self.kept.append(span)
+        return span
+
+
+class KeptSpan(NonRecordingSpan):
+    def __init__(self, name):
+        super().__init__(INVALID_SPAN_CONTEXT)
+        self.name, self.attributes = name, {}
+
+    def is_recording(self):
+        return True
+
+    def set_attribute(self, key, value):
+        self.attributes[key] = value
+
+    def set_attributes(self, attributes):
+        self.attributes.update(attributes)
+
+
+def test_the_spans_of_turns_carry_ids_and_counts_and_no_content(capture_redis, tmp_path, monkeypatch):
+    # CAP-13
+    secret = "zanzibar"
+    publish(
+        strategy=secret, model=answers(tmp_path / "a", f'{secret} {{"action": "call", "note": "{secret}"}}', secret)
+    )
+    spans = Spans()
+    for module in (agent_module, model_port):
+        monkeypatch.setattr(module, "tracer", spans)
+    monkeypatch.setattr(capture_spans, "_tracer", spans)
+
+    async def run():
+        async with seated() as play:
+            await one_turn(play)
+            await one_turn(play, action_index=3)
+
+    asyncio.run(run())
+    names = [span.name for span in spans.kept]
+    assert sorted(names) == sorted(["invoke_agent", "chat answers:a"] * 2 + ["capture turn"])
+    told = " ".join(f"{span.name} {span.attributes}" for span in spans.kept)
+    assert "'agentlab.hand_number': 7" in told
+    assert "'gen_ai.response.model': 'answers'" in told
+    for content in (secret, "As", "Kh", "call", "[Table]"):
+        assert content not in told

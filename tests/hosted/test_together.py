@@ -1,14 +1,17 @@
 """Agents and a real table: what one side sends is what the other receives, and a killed agent comes back."""
 
 import asyncio
+import itertools
 import json
 import os
 import signal
+from collections import Counter
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection
 
+from agentlab.agents.models import InferenceCharge
 from agentlab.hosted.agent import HostedAgent
 from agentlab.hosted.agent_process import AgentOrder, AgentProcess
 from agentlab.hosted.crew import Crew, end
@@ -20,6 +23,7 @@ from agentlab.hosted.table_config import TableConfig
 from agentlab.hosted.tokens import TokenIssuer
 from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
+from tests.hosted.openai_server import completion, delta, endpoint, head, says, streams
 from tests.hosted.plays import environment
 from tests.hosted.tables import answers, publish, until
 
@@ -166,3 +170,76 @@ def test_a_version_published_while_it_plays_is_seated_from_the_next_hand(capture
     versions = {hand: {turn.agent_version_id for turn in played} for hand, played in turns.items()}
     assert versions == {1: {first["rocky"]}, 2: {first["rocky"]}, 3: {"rocky-v2"}, 4: {"rocky-v2"}}
     assert len(report.envelopes) == 2  # two texts: nit and bluffy were published with the same words
+
+
+def badly_behaved():
+    """An endpoint that answers well and badly in turn; how often each way was taken."""
+    call = '{"action": "call"}'
+    tool = [{"id": "t", "type": "function", "function": {"name": "call", "arguments": "{}"}}]
+
+    async def silent(write):
+        await asyncio.sleep(60)
+
+    async def cut(write):
+        await write(head("200 OK", "application/json", "Content-Length: 500") + b'{"choices"')
+
+    ways = {
+        "json": says(completion(call)),
+        "stream": streams(delta(content='{"action"'), delta(content=': "call"}')),
+        "tool call": says(completion(None, tool_calls=tool)),
+        "reasoning alone": says(completion("", reasoning_content=call)),
+        "cut-off json": says(completion('{"action": "call", "why": "because')),
+        "wrong type": says(completion(call), content_type="text/html"),
+        "empty": says(completion("")),
+        "prose": says(completion("This is a clear fold.")),
+        "error": says({"error": "x"}, status="500 Internal Server Error"),
+        "rate limit": says({"error": "x"}, status="429 Too Many Requests"),
+        "no json": says(b"<html>", content_type="text/html"),
+        "cut": cut,
+        "silent": silent,
+    }
+    taken = Counter()
+    turns = itertools.cycle(ways)
+
+    async def answer(write):
+        taken[way := next(turns)] += 1
+        await ways[way](write)
+
+    return answer, taken
+
+
+def test_an_endpoint_that_misbehaves_in_every_way_never_sticks_the_table(capture_redis, settings):
+    # HA-5, HA-6
+    for agent in AGENTS:
+        publish(agent)
+    key = Ed25519PrivateKey.generate()
+    answer, taken = badly_behaved()
+
+    async def run():
+        async with endpoint(answer) as server:
+            settings.OPENAI_BASE_URL = server.url
+            crew = Crew(issuer=TokenIssuer(key), model="openai:tiny")
+            async with table_for(key, turn_ms=1500) as table:
+                playing = [asyncio.create_task(crew.agent(agent, "t-1", table.url).run()) for agent in AGENTS]
+                await table.play(6)
+                await end(playing)
+            return table.report, await crew.close()
+
+    played, counted = asyncio.run(run())
+    assert played.hands == 6
+    assert not played.forced  # every agent answered in time itself
+    assert not played.refused
+    assert len(taken) == 13
+    assert counted.turns == played.turns == counted.captured + counted.fallbacks
+    failing = ("empty", "prose", "error", "rate limit", "no json", "cut", "silent")
+    assert counted.fallbacks == sum(taken[way] for way in failing)
+    reasons = set(InferenceCharge.objects.filter(is_fallback=True).values_list("fallback_reason", flat=True))
+    assert reasons == {
+        "the answer was empty",
+        "no choice could be read in the answer",
+        "model: the endpoint answered 500",
+        "model: rate limited (429)",
+        "model: the endpoint's answer is not a completion",
+        "model: the connection broke",
+        "model: timed out",
+    }
