@@ -15,6 +15,7 @@ urlpatterns = [
     path("", include("capture.api_urls")),
     path("", include("agentlab.agents.urls")),  # before the next: `agents/new` is a page, not an agent
     path("", include("capture.owner_urls")),
+    path("", include("factory.urls")),
 ]
 
 handler400 = "agentlab.common.views.bad_request"

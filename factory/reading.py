@@ -1,0 +1,178 @@
+"""What the pages and the collector read: runs, attempts, inputs, each within what the user may see.
+
+Access is decided in the getters; what is not the user's raises Http404, as if it were not there. The number of
+queries does not depend on how many attempts or inputs there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Case, Count, Exists, F, Max, OuterRef, QuerySet, Sum, Value, When
+from django.shortcuts import get_object_or_404
+
+from agentlab.common.access import User, visible
+from factory.artifacts import Artifact, StoredCopy, load
+from factory.fields import ExactTextField
+from factory.items import PacketItem
+from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
+from factory.panel import AttemptFacts, InputPanel, Recorded, build_panel, find_prior_turns
+
+PAGE = 25
+_BODIES = ("system_prompt", "user_prompt", "task_prompt", "reply", "launch_command")
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """What is looked for; empty values look for everything. Dates are whole days in UTC, the last one included."""
+
+    words: str = ""
+    model: str = ""
+    state: str = ""
+    since: date | None = None
+    until: date | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Runs, newest first. A cursor is the id after which the next page begins, or None where there is none."""
+
+    rows: Sequence[FactoryRun]
+    newer: int | None
+    older: int | None
+
+
+def list_runs(user: User, query: RunQuery, *, before: int | None = None, after: int | None = None) -> RunPage:
+    """One page of the runs. It goes by their ids, which never tie, so that no run is skipped or shown twice."""
+    found = _matching(visible(FactoryRun.objects.all(), user), query)
+    if after is not None:
+        rows = list(reversed(_summed(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1]))
+        more_newer, rows = len(rows) > PAGE, rows[-PAGE:]
+        return RunPage(rows, rows[0].pk if rows and more_newer else None, rows[-1].pk if rows else None)
+    page = found.filter(pk__lt=before) if before is not None else found
+    rows = list(_summed(page.order_by("-pk"))[: PAGE + 1])
+    more_older, rows = len(rows) > PAGE, rows[:PAGE]
+    return RunPage(rows, rows[0].pk if rows and before is not None else None, rows[-1].pk if more_older else None)
+
+
+def _matching(runs: QuerySet[FactoryRun], query: RunQuery) -> QuerySet[FactoryRun]:
+    if query.words:
+        runs = runs.filter(task__icontains=query.words)
+    if query.model:
+        attempts = AgentAttempt.objects.filter(run=OuterRef("pk"), model__icontains=query.model)
+        runs = runs.filter(Exists(attempts))
+    if query.state:
+        runs = runs.filter(state=query.state)
+    if query.since:
+        runs = runs.filter(started_at__gte=_midnight(query.since))
+    if query.until:
+        runs = runs.filter(started_at__lt=_midnight(query.until) + timedelta(days=1))
+    return runs
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _summed(runs: QuerySet[FactoryRun]) -> QuerySet[FactoryRun, Any]:
+    return runs.select_related("owner").annotate(
+        attempt_count=Count("attempts"),
+        model=Max("attempts__model"),
+        tokens_in=Sum("attempts__input_tokens"),
+        tokens_out=Sum("attempts__output_tokens"),
+        total_cost=Sum("attempts__cost"),
+    )
+
+
+def get_run(user: User, run_id: int) -> FactoryRun:
+    """Raises Http404."""
+    return get_object_or_404(visible(FactoryRun.objects.select_related("owner"), user), pk=run_id)
+
+
+def attempts_of(run: FactoryRun) -> list[AgentAttempt]:
+    """A run's attempts in their order, without their texts."""
+    return list(run.attempts.defer(*_BODIES).order_by("number"))
+
+
+def snapshots_of(run: FactoryRun) -> dict[str, int]:
+    """How many snapshots of a run are kept, and their bytes."""
+    kept = AgentAttemptInput.objects.filter(attempt__run=run, artifact_status="available")
+    found = kept.aggregate(count=Count("pk"), bytes=Sum("size_bytes"))
+    return {"count": found["count"], "bytes": found["bytes"] or 0}
+
+
+def get_attempt(user: User, run_id: int, number: int) -> AgentAttempt:
+    """Raises Http404."""
+    return get_object_or_404(_attempts(user), run_id=run_id, number=number)
+
+
+def get_attempt_by_id(user: User, attempt_id: str) -> AgentAttempt:
+    """Raises Http404."""
+    return get_object_or_404(_attempts(user), pk=attempt_id)
+
+
+def _attempts(user: User) -> QuerySet[AgentAttempt]:
+    return visible(AgentAttempt.objects.select_related("run"), user, owner="run__owner")
+
+
+def get_input(user: User, input_id: int) -> AgentAttemptInput:
+    """Raises Http404."""
+    inputs = AgentAttemptInput.objects.select_related("attempt", "attempt__run").defer(
+        *(f"attempt__{name}" for name in _BODIES)
+    )
+    return get_object_or_404(visible(inputs, user, owner="attempt__run__owner"), pk=input_id)
+
+
+def load_artifact(row: AgentAttemptInput) -> Artifact:
+    """The input's stored bytes. Raises artifacts.Refused."""
+    stored = StoredCopy(
+        attempt_id=row.attempt_id,
+        seq=row.seq,
+        sha256=row.sha256,
+        preview_kind=row.preview_kind,
+        artifact_status=row.artifact_status,
+        detail=row.detail,
+    )
+    return load(settings.FACTORY_SNAPSHOT_ROOT, stored)
+
+
+def panel_of(attempt: AgentAttempt) -> InputPanel:
+    """The attempt's panel, with the earlier turns of its session found among its run's attempts."""
+    mine = facts_of(attempt, attempt.inputs.order_by("seq"))
+    others = AgentAttempt.objects.filter(run_id=attempt.run_id).exclude(pk=attempt.pk).defer(*_BODIES)
+    if attempt.task_prompt is None:
+        # Only a message that our templates opened can give its task; the others' text stays where it is.
+        opened = When(user_prompt__startswith="### phase", then=F("user_prompt"))
+        others = others.annotate(opening=Case(opened, default=Value(None), output_field=ExactTextField()))
+        others = others.annotate(stable=F("task_prompt"))
+    return build_panel(mine, find_prior_turns(mine, [facts_of(other) for other in others]))
+
+
+def facts_of(row: AgentAttempt, inputs: Sequence[AgentAttemptInput] | QuerySet[AgentAttemptInput] = ()) -> AttemptFacts:
+    """The row as plain values. Of a row whose texts were left out, they stay out."""
+    whole = "user_prompt" not in row.get_deferred_fields()
+    return AttemptFacts(
+        attempt_id=row.pk,
+        number=row.number,
+        phase=row.phase,
+        session_id=row.session_id,
+        started_at=row.started_at,
+        system_prompt=row.system_prompt if whole else None,
+        user_prompt=row.user_prompt if whole else getattr(row, "opening", None),
+        task_prompt=row.task_prompt if whole else getattr(row, "stable", None),
+        send_kind=row.send_kind,
+        turn_index=row.turn_index,
+        previous_turn_attempt_id=row.previous_turn_attempt_id,
+        retry_of_attempt_id=row.retry_of_attempt_id,
+        coverage=row.input_coverage,
+        declared=row.declared_input_count,
+        captured=row.captured_input_count,
+        omitted=row.omitted_input_count,
+        inputs=tuple(Recorded(one.pk, _item(one)) for one in inputs),
+    )
+
+
+def _item(row: AgentAttemptInput) -> PacketItem:
+    return PacketItem(**{name: getattr(row, name) for name in PacketItem.__slots__})
