@@ -58,7 +58,8 @@ class Operation(APIView):
 
     def actor(self) -> User | None:
         """The person who asks; None where it is the service."""
-        return None if isinstance(self.request.user, Service) else self.request.user
+        asker: object = self.request.user
+        return None if isinstance(asker, Service) else cast("User", asker)
 
     def opened(self, hand: Hand) -> Response:
         """The hand; where a person opened it, the audit knows whose turns they saw."""

@@ -40,7 +40,7 @@ def answers(struct: type[msgspec.Struct], *, body: bool = False) -> dict[int, An
 
 def add_answers(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """drf-spectacular's last step: the structs as components."""
-    _, components = msgspec.json.schema_components(_SAID, ref_template=_REFERENCE)
+    components = msgspec.json.schema_components(_SAID, ref_template=_REFERENCE)[1]
     schemas = result.setdefault("components", {}).setdefault("schemas", {})
     schemas |= components | {"Error": _ERROR}
     return result

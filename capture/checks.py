@@ -5,7 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
-from redis import Redis, RedisError
+from django_redis import get_redis_connection
+from redis import RedisError
 from redis.connection import parse_url
 
 LEAST_KEY = 16  # characters
@@ -14,14 +15,15 @@ LEAST_KEY = 16  # characters
 @register(Tags.caches)
 def capture_redis_is_its_own(app_configs: Any, **_: Any) -> list[CheckMessage]:
     """The buffer must not share a database with a cache: a cache may be cleared or evicted at any time."""
-    capture = _place(settings.CACHES["capture"])
+    caches: Any = settings.CACHES
+    capture = _place(caches["capture"])
     return [
         Error(
             f"The capture buffer is in the same Redis database as the {name!r} cache.",
             hint="Give AGENT_CAPTURE_REDIS_URL and CACHE_URL two servers, or at least two database numbers.",
             id="capture.E001",
         )
-        for name, cache in settings.CACHES.items()
+        for name, cache in caches.items()
         if name != "capture" and _place(cache) == capture
     ]
 
@@ -32,7 +34,7 @@ def _place(cache: Mapping[str, Any]) -> tuple[Any, ...] | None:
     url = location[0] if isinstance(location, list | tuple) else location
     if "redis" not in cache["BACKEND"].lower() or not isinstance(url, str):
         return None
-    parts = parse_url(url)
+    parts = parse_url(url)  # type: ignore[no-untyped-call]
     host = {"localhost": "127.0.0.1", "::1": "127.0.0.1"}.get(parts.get("host", "localhost"), parts.get("host"))
     server = (parts["path"],) if "path" in parts else (host or "127.0.0.1", parts.get("port", 6379))
     return (*server, parts.get("db", 0))
@@ -56,17 +58,11 @@ def capture_redis_keeps_what_it_is_given(app_configs: Any, **_: Any) -> list[Che
 
 def _eviction_policy() -> str | None:
     """None where the server does not answer or does not say: it may be up later, and not for everyone to ask."""
-    options = settings.CACHES["capture"]["OPTIONS"]
     try:
-        with Redis.from_url(
-            settings.CACHES["capture"]["LOCATION"],
-            socket_connect_timeout=options["SOCKET_CONNECT_TIMEOUT"],
-            socket_timeout=options["SOCKET_TIMEOUT"],
-            **{"retry": options["CONNECTION_POOL_KWARGS"]["retry"]},
-        ) as client:
-            return str(client.info("memory").get("maxmemory_policy"))
+        policy: str | None = get_redis_connection("capture").info("memory").get("maxmemory_policy")
     except (RedisError, OSError):
         return None
+    return policy
 
 
 @register(Tags.security, deploy=True)

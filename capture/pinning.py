@@ -79,7 +79,7 @@ def _insert_new(rows: Sequence[AgentCallRecord]) -> int:
     if not rows:
         return 0
     fields = [field for field in AgentCallRecord._meta.concrete_fields if not field.primary_key]
-    names = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    names = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     places = ", ".join(["%s"] * len(fields))
     statement = (
         f"INSERT INTO {AgentCallRecord._meta.db_table} ({names}) VALUES ({places}) "  # noqa: S608 - names are ours

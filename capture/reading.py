@@ -166,7 +166,7 @@ class _Stored:
             damaged=self.damaged.get(place, ""),
             **(_charged(charge) if charge else {}),
         )
-        return _with_record(view) if view.turn else view
+        return _with_record(view, view.turn) if view.turn else view
 
 
 def _charged(charge: InferenceCharge) -> dict[str, Any]:
@@ -174,10 +174,9 @@ def _charged(charge: InferenceCharge) -> dict[str, Any]:
     return {name: getattr(charge, name) for name in LEDGER_FACTS} | {"action": charge.action or None}
 
 
-def _with_record(view: TurnView) -> TurnView:
+def _with_record(view: TurnView, turn: Turn) -> TurnView:
     """The record's facts over the ledger's, where the record has them. A record from before the version tag takes
     its version from the ledger's row of the same turn."""
-    turn = view.turn
     names = ("action", "amount", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost")
     known = {name: value for name in names if (value := getattr(turn, name)) not in (None, "")}
     return replace(view, **known, played_at=view.played_at or turn.captured_at)

@@ -80,7 +80,7 @@ def recent_hands(
     hands = [(table_id, hand_number) for table_id, hand_number, _, _ in page]
     charges = _by_hand(_of_agents(InferenceCharge, agent_ids), hands)
     records = _by_hand(_of_agents(AgentCallRecord, agent_ids), hands)
-    found = [_recent(*row[:3], charges[row[0], row[1]], len(records[row[0], row[1]])) for row in page]
+    found = [_recent((table, hand), at, charges[table, hand], records[table, hand]) for table, hand, at, _ in page]
     return RecentHands(found, _cursor(page[-1][2], page[-1][3]) if len(last) > limit else None)
 
 
@@ -144,15 +144,15 @@ def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict
     return found
 
 
-def _recent(table_id: str, hand_number: int, at: datetime, charges: list[dict[str, Any]], kept: int) -> RecentHand:
+def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: list[dict[str, Any]]) -> RecentHand:
     return RecentHand(
-        table_id=table_id,
-        hand_number=hand_number,
+        table_id=hand[0],
+        hand_number=hand[1],
         turns=len(charges),
         fallbacks=sum(charge["is_fallback"] for charge in charges),
-        kept=kept,
+        kept=len(records),
         lost=sum(charge["capture_outcome"] in LOST for charge in charges),
-        agent_ids=list(dict.fromkeys(charge["agent_id"] for charge in charges)),
+        agent_ids=list(dict.fromkeys(row["agent_id"] for row in [*charges, *records])),
         actions=[charge["action"] for charge in charges],
         last_played_at=max((charge["played_at"] for charge in charges), default=at),
     )

@@ -90,7 +90,7 @@ def _client(url: str, key: str) -> httpx2.Client:
     redirect is followed, which could carry the key elsewhere."""
     return httpx2.Client(
         base_url=url.rstrip("/") + "/internal/agent-capture/",
-        headers={"x-service-key": key.encode(), "accept": "application/json", "accept-encoding": "identity"},
+        headers={b"x-service-key": key.encode(), b"accept": b"application/json", b"accept-encoding": b"identity"},
         timeout=httpx2.Timeout(SECONDS_TO_READ, connect=SECONDS_TO_CONNECT),
         follow_redirects=False,
         trust_env=False,

@@ -3,6 +3,9 @@
 Its hands are read in the room that records them (`capture/owner_views.py`).
 """
 
+from typing import Any, cast
+
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
@@ -10,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from agentlab.agents import services
 from agentlab.agents.forms import AgentForm, WhisperForm, bound_or_initial, draft_from
-from agentlab.agents.models import Agent, AgentVersion
+from agentlab.agents.models import Agent
 from agentlab.common.access import owned, visible
 from agentlab.common.paging import numbered, page_number
 
@@ -22,7 +25,7 @@ def new_agent(request: HttpRequest) -> HttpResponse:
     form = AgentForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            agent = services.create_agent(owner=request.user, name=form.cleaned_data["name"])
+            agent = services.create_agent(owner=_user(request), name=form.cleaned_data["name"])
         except services.Refused as refused:
             form.add_error("name", str(refused))
         else:
@@ -72,7 +75,7 @@ def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
     agent = get_object_or_404(scope(Agent.objects.select_related("owner"), request.user), pk=agent_id)
     form = WhisperForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
-        services.whisper(agent, author=request.user, text=form.cleaned_data["text"])
+        services.whisper(agent, author=_user(request), text=form.cleaned_data["text"])
         return HttpResponseRedirect(request.path)
     said = agent.whispers.select_related("author").order_by("-created_at", "-id")
     context = {"agent": agent, "tab": "whispers", "form": form, **_page(request, said), **_rights(request, agent)}
@@ -83,7 +86,12 @@ def _rights(request: HttpRequest, agent: Agent) -> dict[str, bool]:
     return {"is_owner": agent.owner_id == request.user.pk}
 
 
-def _page(request: HttpRequest, rows: QuerySet[AgentVersion]) -> dict[str, object]:
+def _user(request: HttpRequest) -> User:
+    """Who asks; LoginRequiredMiddleware lets nobody else in."""
+    return cast("User", request.user)
+
+
+def _page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, object]:
     pages = max(1, -(-rows.count() // PAGE))
     number = page_number(request.GET.get("page"), pages)
     return {"rows": rows[(number - 1) * PAGE : number * PAGE], "pager": numbered(request.path, number, pages)}

@@ -1,0 +1,125 @@
+"""Lists of hands and an agent's day, off a ledger that grows for ever."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from agentlab.agents.models import InferenceCharge
+from capture.models import AgentCallRecord
+from capture.pinning import pin
+from capture.recent import AgentDay, RecentHands, recent_hands, today
+from tests.capture.making import TABLE, charge, charge_all, play, turn
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def hands(page: RecentHands) -> list[int]:
+    return [hand.hand_number for hand in page.hands]
+
+
+def test_a_hand_stands_where_its_last_turn_was_played() -> None:  # RD-6, VW-1
+    for hand, minutes in ((1, (0, 30)), (2, (10, 20)), (3, (25, 26))):
+        charge_all(*(charge(index=i, hand=hand, played_at=START + timedelta(minutes=m)) for i, m in enumerate(minutes)))
+    assert hands(recent_hands()) == [1, 3, 2]
+
+
+def test_turns_of_one_moment_still_page_without_a_gap_or_a_repeat() -> None:  # RD-6
+    charge_all(*(charge(index=index, hand=hand, played_at=START) for hand in range(7) for index in range(3)))
+    seen: list[int] = []
+    before = None
+    for _ in range(4):
+        page = recent_hands(before, limit=2)
+        seen += hands(page)
+        before = page.next_before
+    assert (sorted(seen), before) == (list(range(7)), None)
+
+
+def test_a_line_counts_turns_fallbacks_losses_and_kept_ones() -> None:  # VW-1
+    play([turn("rocky", 0), turn("nit", 1)])
+    charge_all(charge("nit", 2, is_fallback=True), charge("rocky", 3, capture_outcome="dropped"))
+    pin(TABLE, 7, agent_id="rocky", actor=None)
+    (hand,) = recent_hands().hands
+    assert (hand.turns, hand.fallbacks, hand.lost, hand.kept, hand.fallback_only) == (4, 1, 1, 1, False)
+    assert (hand.agent_ids, hand.actions) == (["rocky", "nit"], ["call", "call", "fold", "call"])
+
+
+def test_a_list_for_some_agents_counts_their_turns_alone() -> None:  # SF-1
+    charge_all(charge("rocky", 0), charge("nit", 1, is_fallback=True), charge("nit", 0, hand=8))
+    (hand,) = recent_hands(agent_ids=["rocky"]).hands
+    assert (hand.hand_number, hand.turns, hand.fallbacks, hand.agent_ids) == (7, 1, 0, ["rocky"])
+    assert recent_hands(agent_ids=[]).hands == []
+    assert hands(recent_hands(agent_ids=["nit"])) == [7, 8]
+
+
+def test_fallback_only_is_marked() -> None:  # VW-1
+    charge_all(charge("rocky", 0, is_fallback=True), charge("nit", 1, is_fallback=True))
+    assert recent_hands().hands[0].fallback_only
+
+
+def test_kept_hands_come_last_kept_first_and_outlive_their_ledger() -> None:  # VW-7, E-AFT-7
+    for hand in (1, 2, 3):
+        play([turn("rocky", 0, hand=hand)])
+    for hand in (2, 3, 1):
+        pin(TABLE, hand, agent_id="rocky", actor=None)
+    InferenceCharge.objects.all().delete()
+    page = recent_hands(kept=True)
+    assert hands(page) == [1, 3, 2]
+    first = page.hands[0]
+    assert (first.agent_ids, first.turns, first.kept, first.fallback_only) == (["rocky"], 0, 1, False)
+    assert first.last_played_at == AgentCallRecord.objects.get(hand_number=1).pinned_at
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1", "1.", "-1.5", "1.5\n", "٣.٣", "9" * 18 + ".1", "1." + "9" * 19])
+def test_a_cursor_that_is_none_of_ours_is_refused(cursor: str) -> None:  # SF-4
+    with pytest.raises(ValueError, match="no page"):
+        recent_hands(cursor)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (3, 3), (10**9, 100)])
+def test_the_size_of_a_page_has_bounds(asked: int, given: int) -> None:  # SF-4
+    charge_all(*(charge(hand=hand) for hand in range(101)))
+    assert len(recent_hands(limit=asked).hands) == given
+
+
+def test_a_list_walks_an_index_and_never_sorts_the_ledger() -> None:  # VW-1, PF-4
+    from capture.recent import _last_of_each_hand, _of_agents
+
+    charge_all(*(charge(index=index, hand=hand) for hand in range(300) for index in range(4)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE agent_inference_charges" if connection.vendor == "postgresql" else "ANALYZE")
+    for agents, index in ((None, "charge_recent"), (["rocky"], "charge_recent")):
+        plan = _last_of_each_hand(_of_agents(InferenceCharge, agents), "played_at")[:26].explain()
+        assert index in plan
+        if connection.vendor == "sqlite":
+            assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+
+
+def test_a_day_is_since_midnight_utc_and_an_unknown_cost_is_not_zero() -> None:  # VW-7
+    now = timezone.now()
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    charge_all(
+        charge("rocky", 0, played_at=midnight, cost=Decimal("0.1")),
+        charge("rocky", 1, played_at=midnight, cost=None),
+        charge("rocky", 2, played_at=midnight, is_fallback=True, cost=Decimal("0.2")),
+        charge("rocky", 3, played_at=midnight - timedelta(microseconds=1), cost=Decimal("9")),
+        charge("nit", 4, played_at=midnight, cost=None),
+    )
+    assert today(["rocky", "nit", "bluffy"]) == {
+        "rocky": AgentDay(3, 1, Decimal("0.3"), 0),
+        "nit": AgentDay(1, 0, None, 0),
+        "bluffy": AgentDay(0, 0, None, 0),
+    }
+
+
+def test_kept_hands_are_counted_as_hands_and_per_agent() -> None:  # VW-7
+    play(
+        [turn("rocky", index, hand=hand, table=table) for index in (0, 1) for hand in (1, 11) for table in ("T", "T:1")]
+    )
+    play([turn("nit", 0, hand=1, table="T")])
+    for table, hand in (("T", 1), ("T", 11), ("T:1", 1)):
+        pin(table, hand, agent_id="rocky", actor=None)
+    assert {agent: day.kept_hands for agent, day in today(["rocky", "nit"]).items()} == {"rocky": 3, "nit": 0}
