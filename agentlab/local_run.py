@@ -17,8 +17,9 @@ from django.core.management import call_command
 from redis import Redis, RedisError
 
 from agentlab.agents import demo
+from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.common import local_site
-from agentlab.hosted.house_roster import BASE_PROMPT, HOUSE
+from agentlab.hosted.house_roster import HOUSE
 from agentlab.local import make_private
 from agentlab.private_redis import PrivateRedis
 from agentlab.processes import Child, Children

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.hosted.context import Script, assemble, build_turn_context
 from agentlab.hosted.frames import (
     Action,
@@ -16,7 +17,7 @@ from agentlab.hosted.frames import (
     SeatView,
     YourTurn,
 )
-from agentlab.hosted.house_roster import BASE_PROMPT, HouseAgent
+from agentlab.hosted.house_roster import HouseAgent
 
 FAR = 4_000_000_000_000
 

@@ -4,11 +4,12 @@ from collections import Counter
 
 import pytest
 
+from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.hosted.decide import clamp
 from agentlab.hosted.deciding import legal_of, read_note
 from agentlab.hosted.frames import ChipRange
 from agentlab.hosted.house_reading import read_style
-from agentlab.hosted.house_roster import BASE_PROMPT, HOUSE, SKILLS, TEMPERAMENTS
+from agentlab.hosted.house_roster import HOUSE, SKILLS, TEMPERAMENTS
 from agentlab.hosted.model_house import HouseModel, answer, draw, hand_rank, made_hand
 from agentlab.hosted.model_port import ModelFailed
 from capture.choice import parse_choice

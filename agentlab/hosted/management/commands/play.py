@@ -13,13 +13,14 @@ from django.core.management import BaseCommand, CommandError
 from django.db import connections
 
 from agentlab.agents import demo
+from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.ledger import SpoolError
 from agentlab.agents.models import AgentVersion
 from agentlab.common import local_site
 from agentlab.hosted import numbers
 from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
-from agentlab.hosted.house_roster import BASE_PROMPT, HOUSE
+from agentlab.hosted.house_roster import HOUSE
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.playing import Plan, Result, play
 from agentlab.hosted.table_process import TableFailed
