@@ -114,7 +114,7 @@ class TurnParts:
             note="" if same_as is None else f"unchanged since turn {same_as}",
             subject=self._subject,
             find=find,
-            level=4,
+            level=0,
         )
         remainder = TextBlock(
             f"{self._anchor}-remainder", "This turn's part", prompt.remainder, subject=self._subject, find=find

@@ -126,7 +126,8 @@ class TextBlock:
     `id` is the anchor. `raw_url` gives the exact stored text (for Raw and Copy; without it there are no tools).
     With `part_url` (a page that shows this block alone, and its fragment to htmx) a text over `inline_bytes`, or any
     with `lazy`, is fetched on opening, or, if it is open, when it comes into view; a text over CLIPPED_BYTES is shown
-    to ON_DEMAND_BYTES unless `whole`. `note` follows the size in the heading, `find` is highlighted and opens it.
+    to ON_DEMAND_BYTES unless `whole`. `note` follows the size in the heading, whose `level` is 2 or 3, or 0 for a
+    label that is no heading; `find` is highlighted and opens it.
     It has no repr: a fault in a template would otherwise write its text into the server's log.
     """
 

@@ -32,7 +32,7 @@ function step(by) {
 }
 
 function prompts(within) {
-  return [...within.querySelectorAll("[data-prompt] > details")];
+  return [...within.querySelectorAll("[data-prompt] > .text > details")];
 }
 
 function toggle(all) {

@@ -51,7 +51,7 @@ def test_a_part_is_a_page_to_a_browser_and_a_fragment_to_htmx(client: Client, st
 def test_the_prompt_opens_on_what_is_new_with_the_rest_closed(client: Client, store: redis.Redis) -> None:  # VW-2
     hands.store(store, [hands.captured("rocky", 1)])
     page = client.get("/agent-capture/part", TURN | {"part": "prompt"}, headers=HTMX).content.decode()
-    assert re.search(r"<details>\s*<summary><h4>The part that repeats", page)
+    assert re.search(r"<details>\s*<summary><b>The part that repeats", page)
     assert page.index("You are a no-limit") < page.index("[Table]\nHand 184")
 
 
