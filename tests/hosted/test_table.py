@@ -128,7 +128,7 @@ async def test_an_agent_that_has_not_agreed_to_pay_blinds_is_not_dealt_in() -> N
 # Clocks -------------------------------------------------------------------------------------------------------
 @run
 async def test_silence_where_checking_is_free_is_a_check() -> None:  # HA-9
-    async with room(2, hands=1, turn_ms=SHORT) as (here, players):
+    async with room(2, hands=1, turn_ms=1500) as (here, players):
         player, _ = await whose_turn(players)
         await player.act("call")
         done = await player.next(PlayerAction, lambda done: done.action_index == 1)
@@ -149,7 +149,7 @@ async def test_silence_against_a_bet_is_a_fold_when_the_turn_ends_and_not_before
 
 @run
 async def test_an_answer_after_its_turn_is_late_and_counted() -> None:  # HA-9
-    async with room(2, hands=2, turn_ms=SHORT) as (here, players):
+    async with room(2, hands=1000, turn_ms=SHORT) as (here, players):
         player, _ = await whose_turn(players)
         await player.next(HandResult)
         await player.act("call", hand_number=1, action_index=0)
