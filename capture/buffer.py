@@ -58,9 +58,14 @@ class TurnBuffer:
     """The turns of the last day. Reads take the same number of round trips however many turns and agents a hand has."""
 
     def __init__(self, redis_client: Any, ttl_seconds: int = DAY) -> None:
-        """`redis_client`: a redis-py `Redis` or `RedisCluster` with raw byte answers. No server is touched here."""
+        """`redis_client`: a redis-py `Redis` or `RedisCluster` with raw byte answers; give it short timeouts and no
+        retries (see the README). No server is touched here. Raises ValueError for settings that cannot work.
+        """
         if ttl_seconds < 1:
             raise ValueError("ttl_seconds must be at least 1")
+        settings = getattr(redis_client, "get_connection_kwargs", dict)()
+        if settings.get("decode_responses"):
+            raise ValueError("the Redis client must not decode responses: a turn is bytes")
         self._redis = redis_client
         self._ttl = ttl_seconds
 

@@ -49,6 +49,7 @@ class _Queued(NamedTuple):
 class TurnRecorder:
     """Records turns without ever blocking, delaying or failing the caller. Every turn gets one outcome.
 
+    `max_queued` turns at most wait for the store, those on their way to it included; more are dropped.
     `on_outcome(key, outcome, reason)` is called once for each turn with "recorded", "dropped" or "failed": on the
     writer's thread, or inside `record` where the queue is full. In a forked child the recorder starts empty.
     """
@@ -96,7 +97,7 @@ class TurnRecorder:
         with self._lock:
             if self._closed:
                 return CLOSED
-            if len(self._waiting) >= self._max_queued:
+            if len(self._waiting) + len(self._in_flight) >= self._max_queued:
                 return FULL
             if self._thread is None and not self._start():
                 return NO_THREAD
@@ -106,12 +107,12 @@ class TurnRecorder:
             return None
 
     def _start(self) -> bool:
-        thread = threading.Thread(target=self._run, name="turn-recorder", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="turn-recorder", daemon=True)
         try:
-            thread.start()
-        except RuntimeError:  # the process has no thread to give, or is on its way out
+            self._thread.start()  # a signal handler that records in the middle of this finds the thread made
+        except RuntimeError:  # the process has none to give, or is on its way out
+            self._thread = None
             return False
-        self._thread = thread
         _close_at_a_childs_exit(self)
         return True
 
@@ -187,8 +188,8 @@ class TurnRecorder:
             if self._finishes(batch):
                 for queued, reason in zip(batch, reasons, strict=True):
                     self._settle(queued, RECORDED if reason is None else FAILED, reason or "")
+                self._tell()
                 self._count_done(len(batch))
-            self._tell()
 
     def _next_batch(self) -> list[_Queued]:
         """Up to a hundred turns, as soon as there is one; none once the recorder is closed."""

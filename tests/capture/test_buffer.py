@@ -319,6 +319,11 @@ def test_a_lifetime_is_at_least_a_second() -> None:  # CAP-11
         TurnBuffer(object(), 0)
 
 
+def test_a_client_that_decodes_what_it_reads_is_refused() -> None:  # CAP-9
+    with pytest.raises(ValueError, match="decode"):
+        TurnBuffer(redis.Redis(decode_responses=True))
+
+
 def test_the_lifetime_is_a_day_where_nobody_says(capture_redis: redis.Redis) -> None:  # CAP-11
     TurnBuffer(capture_redis).write([turn()])
     assert 86_300 < capture_redis.ttl("turn:{T-1:7}:rocky:0") <= 86_400
