@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from agentlab.hosted.game import MOST_SEATS
+from agentlab.hosted.frames import MAX_CHIPS
+from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
 
 
 def now_ms() -> int:
@@ -37,6 +38,17 @@ class TableConfig(msgspec.Struct, frozen=True, kw_only=True):
     """None: cards that nobody can foretell."""
     host: str = "127.0.0.1"
     port: int = 0
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a table at which nothing could be played."""
+        if not 0 < len(self.table_id) <= 200 or "\0" in self.table_id:
+            raise ValueError("a table id has 1 to 200 characters and no NUL")
+        if not LEAST_SEATS <= self.wait_for <= self.seats <= MOST_SEATS:
+            raise ValueError(f"a table has {LEAST_SEATS} to {MOST_SEATS} seats and waits for that many at most")
+        if not 0 < self.small_blind <= self.big_blind <= self.buy_in <= MAX_CHIPS // MOST_SEATS or self.ante < 0:
+            raise ValueError("blinds are above 0, and a buy-in pays at least the big one")
+        if self.turn_ms <= 0 or self.pause_ms < 0:
+            raise ValueError("a turn takes time, and a pause is not negative")
 
 
 class HandNumbers:

@@ -27,7 +27,7 @@ from agentlab.hosted.frames import (
     Stand,
     YourTurn,
 )
-from agentlab.hosted.table_config import now_ms
+from agentlab.hosted.table_config import TableConfig, now_ms
 from tests.conftest import SHARED_DATA
 from tests.hosted.sockets import PATIENCE, Room, plays_everything, plays_safely, room, whose_turn
 
@@ -43,6 +43,26 @@ def run(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         asyncio.run(test(*arguments, **named))  # type: ignore[arg-type]
 
     return runs
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"table_id": ""},
+        {"table_id": "t\0"},
+        {"seats": 10},
+        {"wait_for": 1},
+        {"seats": 4, "wait_for": 5},
+        {"small_blind": 0},
+        {"small_blind": 200},
+        {"buy_in": 99},
+        {"ante": -1},
+        {"turn_ms": 0},
+    ],
+)
+def test_a_table_at_which_nothing_could_be_played_is_refused(settings: dict[str, Any]) -> None:  # SF-4
+    with pytest.raises(ValueError, match=r"^[a-z].*$"):
+        TableConfig(**{"table_id": "t1", "public_key": "", **settings})
 
 
 # Playing ------------------------------------------------------------------------------------------------------
