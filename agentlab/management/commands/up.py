@@ -44,7 +44,7 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 self._run(stack, options)
         except Stop:
-            self.stdout.write("\nEnded: the table, the site and the private Redis are gone.")
+            self.stdout.write("\nEnded: nothing that was started still runs.")
         except (UpError, ReadyFileError, PrivateRedisError, ProcessError) as error:
             raise CommandError(str(error)) from None
 
