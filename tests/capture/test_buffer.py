@@ -268,7 +268,7 @@ class TestOneRedis(BufferContract):
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with redis_cluster(3) as client:
+    with redis_cluster(3) as (client, _):
         yield client
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -90,8 +91,8 @@ class RedisNode:
 
 
 @contextlib.contextmanager
-def redis_cluster(nodes: int = 3) -> Any:
-    """A `RedisCluster` client of that many real nodes, each with its share of the slots."""
+def redis_cluster(nodes: int = 3) -> Iterator[tuple[redis.RedisCluster, list[RedisNode]]]:
+    """A client of a cluster of that many real nodes, each with its share of the slots, and the nodes."""
     with contextlib.ExitStack() as stack:
         started = [
             stack.enter_context(RedisNode("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"))
@@ -104,7 +105,7 @@ def redis_cluster(nodes: int = 3) -> Any:
             client.execute_command("CLUSTER", "MEET", "127.0.0.1", started[0].port)
         _agree(clients, nodes)
         cluster = redis.RedisCluster("127.0.0.1", started[0].port)
-        yield stack.enter_context(contextlib.closing(cluster))
+        yield stack.enter_context(contextlib.closing(cluster)), started
 
 
 def _agree(clients: list[redis.Redis], nodes: int) -> None:
