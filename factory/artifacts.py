@@ -62,11 +62,17 @@ class Artifact:
     def _starts(self) -> list[int]:
         starts = [0]
         while starts[-1] + TEXT_PAGE_BYTES < len(self.data):
-            at = starts[-1] + TEXT_PAGE_BYTES
-            while self.data[at] & 0xC0 == 0x80:
-                at -= 1
-            starts.append(at)
+            starts.append(self._break_before(starts[-1], starts[-1] + TEXT_PAGE_BYTES))
         return starts
+
+    def _break_before(self, start: int, end: int) -> int:
+        """Where a page that begins at `start` ends: after its last line, or inside a line that fills it, and never
+        inside a character."""
+        if (newline := self.data.rfind(b"\n", start, end)) >= 0:
+            return newline + 1
+        while self.data[end] & 0xC0 == 0x80:
+            end -= 1
+        return end
 
 
 def load(root: Path, stored: StoredCopy) -> Artifact:

@@ -33,6 +33,7 @@ SOURCES = {
     "context_handoff": "context folder",
     "explicit_attachment": "attachment",
 }
+_COUNTED = {"inline": "input", "path_reference": "file", "provider_attachment": "attachment"}
 CAPTURES = {
     "captured": "captured",
     "missing": "missing",
@@ -246,7 +247,7 @@ def _group(attempt: AttemptFacts, delivery: Literal["inline", "path_reference", 
     if not items:
         return Group(items, "none on this dispatch")
     kept = sum(one.item.capture_status == "captured" for one in listed)
-    answer = f"{len(listed)} · {DELIVERED[delivery]}"
+    answer = f"{_some(len(listed), _COUNTED[delivery])} · {DELIVERED[delivery]}"
     if kept < len(listed):
         answer += f" · {kept} captured"
     return Group(items, f"{answer}; how many more is unknown" if incomplete else answer)

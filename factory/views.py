@@ -210,7 +210,8 @@ def _block(row: AgentAttempt, name: str, text: str, *, whole: bool = False, alon
         raw_url=reverse("factory-raw", args=place),
         part_url="" if alone else reverse("factory-text", args=place),
         subject=f"attempt {row.number}",
-        open=alone or name in {"task", "reply"},
+        # A correction's few words are what is new on this turn; an opening message repeats the task above it.
+        open=alone or name in {"task", "reply"} or (name == "user" and row.send_kind in {"parse_retry", "gate_retry"}),
         lazy=name in {"system", "launch"},
         whole=whole,
         level=2 if name in {"task", "reply"} else 3,
