@@ -100,7 +100,13 @@ class Room:
         await self.table.close()
 
     def token(self, agent_id: str, **other: Any) -> str:
-        claims = {"agent_id": agent_id, "deployment_id": 1, "table_id": self.config.table_id, "now_ms": now_ms(), **other}
+        claims = {
+            "agent_id": agent_id,
+            "deployment_id": 1,
+            "table_id": self.config.table_id,
+            "now_ms": now_ms(),
+            **other,
+        }
         return self.issuer.issue(**claims)
 
     async def connect(self, agent_id: str = "", **options: Any) -> Player:
