@@ -22,24 +22,23 @@ class WhisperForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Whisper
         fields = ["text"]
+        labels = {"text": "Whisper"}
         widgets = {"text": forms.Textarea(attrs={"rows": 2, "maxlength": Whisper.MAX_LENGTH})}
 
 
 class VerbatimField(forms.CharField):
     """Text whose every character counts: not stripped, and a browser's CRLF is one newline again."""
 
-    widget = forms.Textarea(attrs={"rows": 12, "class": "verbatim"})
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(strip=False, **kwargs)
+    def __init__(self, rows: int, **kwargs: Any) -> None:
+        super().__init__(strip=False, widget=forms.Textarea(attrs={"rows": rows}), **kwargs)
 
     def to_python(self, value: Any) -> str:
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
 class VersionForm(forms.Form):
-    base_prompt = VerbatimField(max_length=20_000)
-    strategy = VerbatimField(max_length=20_000)
+    base_prompt = VerbatimField(16, max_length=20_000)
+    strategy = VerbatimField(8, max_length=20_000)
     model = forms.CharField(
         max_length=120, help_text="house, or the name of a model of the configured OpenAI-compatible endpoint"
     )
@@ -47,7 +46,7 @@ class VersionForm(forms.Form):
 
 class SkillForm(forms.Form):
     name = forms.CharField(max_length=80, required=False)
-    text = VerbatimField(max_length=SKILL_TEXT_LIMIT, required=False, widget=forms.Textarea(attrs={"rows": 5}))
+    text = VerbatimField(5, max_length=SKILL_TEXT_LIMIT, required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

@@ -109,7 +109,7 @@ def _diff(old: str, new: str) -> list[DiffLine]:
     if old == new:
         return []
     lines = difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="")
-    return [_line(line) for line in list(lines)[2:]]  # the first two name files
+    return [_line(line) for line in list(lines)[3:]]  # after the names of two files and where the first piece begins
 
 
 def _line(line: str) -> DiffLine:

@@ -47,7 +47,7 @@ def version(request: HttpRequest, agent_id: str, version_id: str) -> HttpRespons
     agent = get_object_or_404(visible(Agent.objects.select_related("owner"), request.user), pk=agent_id)
     shown = get_object_or_404(agent.versions, pk=version_id)
     previous = agent.versions.filter(number__lt=shown.number).order_by("-number").first()
-    context = {"agent": agent, "tab": "versions", "inside": True, "version": shown, "previous": previous}
+    context = {"agent": agent, "tab": "versions", "inside": True, "shown": shown, "previous": previous}
     context |= {"parts": services.parts(shown, previous), **_rights(request, agent)}
     return render(request, "agents/version.html", context)
 

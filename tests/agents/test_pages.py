@@ -10,6 +10,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, Whisper
 from agentlab.agents.services import Draft, Refused, parts, publish
 from agentlab.common.models import AuditEntry, Deed
+from tests.pages import assert_valid_html
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
 
@@ -119,7 +120,9 @@ def test_what_cannot_be_published_is_said_on_the_page_and_not_published(
 def test_a_versions_page_shows_what_changed_since_the_one_before(client: Client, rocky: Agent) -> None:  # VW-7
     publish(rocky, draft(strategy="one\ntwo\nthree"))
     publish(rocky, draft(strategy="one\n2 <script>\nthree", skills=[], model="gpt"))
-    page = client.get("/agents/rocky/versions/rocky-v2").content.decode()
+    response = client.get("/agents/rocky/versions/rocky-v2")
+    assert_valid_html(response)
+    page = response.content.decode()
     assert "<ins><b>+</b>2 &lt;script&gt;</ins>" in page
     assert "<del><b>−</b>two</del>" in page
     assert "<del><b>−</b>Count outs.</del>" in page
@@ -185,6 +188,7 @@ def test_an_operator_reads_along(rocky: Agent) -> None:  # SF-1
     operator.force_login(User.objects.create_user("operator", is_staff=True))
     for path in READS:
         page = operator.get(path)
+        assert_valid_html(page)
         assert (page.status_code, '<form method="post" class="wide"' in page.content.decode()) == (200, False)
 
 
