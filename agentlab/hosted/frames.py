@@ -33,7 +33,13 @@ class FrameError(ValueError):
 
 
 class _FromAgent(
-    msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True, tag_field="type"
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    tag_field="type",
 ):
     pass
 

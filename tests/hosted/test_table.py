@@ -557,7 +557,7 @@ async def test_the_journal_holds_every_frame_received_and_no_token() -> None:  #
         player, _ = await whose_turn(players)
         await player.act("fold")
         await player.next(HandResult)
-    fold = {"type": "action", "handNumber": 1, "actionIndex": 0, "action": "fold", "amount": None}
+    fold = {"type": "action", "handNumber": 1, "actionIndex": 0, "action": "fold"}
     said = [frame for agent, frame in here.heard if agent == player.agent_id]
     assert said == [{"type": "enter"}, {"type": "sit"}, {"type": "post_blind"}, fold]
 
