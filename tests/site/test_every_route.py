@@ -83,6 +83,20 @@ def test_each_answers_everybody_as_written(route: str, people: dict[str, Client]
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route or "/")
+def test_the_service_key_opens_the_internal_api_and_nothing_else(
+    route: str, ids: world.World, settings: Any
+) -> None:  # SF-1 RD-4
+    settings.AGENT_CAPTURE_SERVICE_KEY = "key of the service"
+    service = Client(headers={"x-service-key": "key of the service"})
+    for one in ROUTES[route]:
+        response = ask(service, one, ids)
+        if route.startswith("internal/"):
+            assert response.status_code in (200, 415)  # a body is asked for where there is none
+        else:
+            assert is_as_said(response, one.nobody)
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route or "/")
 def test_each_carries_the_headers_that_keep_it_private(
     route: str, people: dict[str, Client], ids: world.World
 ) -> None:  # SF-2
