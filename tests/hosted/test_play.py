@@ -194,3 +194,11 @@ def test_bad_input_on_the_command_line_shows_no_traceback(state):
     code, out, error = play(state, "--model", "nothing")
     assert (code, out) == (1, "")
     assert error == "CommandError: no such model: 'nothing' (house, openai:NAME or answers:FILE)\n"
+
+
+def test_a_database_that_is_not_there_is_said_in_one_line(state):
+    # SF-4
+    code, out, error = play(state, SECRET_KEY="x", DATABASE_URL="postgresql://nobody@127.0.0.1:9/none")
+    assert (code, out) == (1, "")
+    assert error.splitlines()[-1].startswith("CommandError: the database cannot be used: ")
+    assert "Traceback" not in error

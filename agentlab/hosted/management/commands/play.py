@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from agentlab.agents import demo
 from agentlab.agents.base_prompt import BASE_PROMPT
@@ -62,14 +62,14 @@ class Command(BaseCommand):
         if (options["table"] or options["deal"]) and options["tables"] > 1:
             raise CommandError("--table and --deal are for one table")
         local_site.prepare()
-        agents = options["agent"] or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
-        if len(set(agents)) < LEAST_SEATS:
-            raise CommandError("a table needs two agents")
         try:
+            agents = _agents(options)
             with _capture_redis():
                 result, tables = self._play(agents, model, options)
         except (NoSeat, PrivateRedisError, SpoolError, TableFailed) as error:
             raise CommandError(str(error)) from None
+        except DatabaseError as error:
+            raise CommandError(f"the database cannot be used: {str(error).splitlines()[0]}") from None
         self._say(result, tables, as_json=options["json"])
         if result.ended_by:
             sys.exit(128 + result.ended_by)
@@ -137,6 +137,14 @@ def _model(asked: str | None) -> str:
         except ValueError as error:
             raise CommandError(str(error)) from None
     return model
+
+
+def _agents(options: dict[str, Any]) -> list[str]:
+    """Those that were named, else the first of the house. Raises NoSeat where they are too few."""
+    agents = options["agent"] or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
+    if not LEAST_SEATS <= len(set(agents)) <= MOST_SEATS:
+        raise NoSeat(f"a table needs {LEAST_SEATS} to {MOST_SEATS} agents")
+    return list(dict.fromkeys(agents))
 
 
 def _house(count: int) -> list[str]:
