@@ -127,7 +127,7 @@ def _run_context(row: FactoryRun) -> dict[str, Any]:
         "total": total,
         "snapshots": snapshots_of(row),
         "notes": list(row.notes.all()),
-        "task": TextBlock(id="request", label="Request", text=row.task, lazy=False) if row.task else None,
+        "task": TextBlock(id="request", label="Request", text=row.task, level=2) if row.task else None,
         "milliseconds": None if lasted is None else lasted * 1000,
     }
 

@@ -82,13 +82,13 @@ def test_the_owner_opens_a_run_and_reads_what_each_attempt_had(
 def test_a_text_and_an_image_are_previewed_in_place(site: Site, owner: User, run_id: int) -> None:  # AI-6
     page = site.open(f"/factory/runs/{run_id}/attempts/1", owner)
     notes = page.locator("ol.inputs > li", has_text="notes.md")
-    notes.get_by_text("Preview").click()
+    notes.locator("summary").click()
     expect(notes.locator("pre")).to_have_text("Use hyphens.\n")
     row = AgentAttemptInput.objects.filter(attempt__run_id=run_id, label="notes.md").order_by("pk")[0]
     expect(notes).to_contain_text(row.sha256 or "")
 
     image = page.locator("#attachments ol.inputs > li")
-    image.get_by_text("Preview").click()
+    image.locator("summary").click()
     picture = image.locator("img")
     expect(picture).to_be_visible()
     page.wait_for_function("image => image.complete && image.naturalWidth === 128", arg=picture.element_handle())
@@ -97,7 +97,7 @@ def test_a_text_and_an_image_are_previewed_in_place(site: Site, owner: User, run
 def test_without_script_a_preview_is_a_page(site: Site, owner: User, run_id: int) -> None:  # AI-6 VW-10
     page = site.open(f"/factory/runs/{run_id}/attempts/1", owner, script=False)
     notes = page.locator("ol.inputs > li", has_text="notes.md")
-    notes.get_by_text("Preview").click()
+    notes.locator("summary").click()
     notes.get_by_role("link", name="Open the preview on its own page").click()
     expect(page.locator("pre")).to_have_text("Use hyphens.\n")
 
@@ -107,7 +107,7 @@ def test_a_changed_copy_is_refused_in_place(site: Site, owner: User, run_id: int
     (store.root / row.attempt_id / str(row.seq)).write_text("Use Hyphens.\n")
     page = site.open(f"/factory/runs/{run_id}/attempts/1", owner)
     notes = page.locator("ol.inputs > li", has_text="notes.md")
-    notes.get_by_text("Preview").click()
+    notes.locator("summary").click()
     expect(notes).to_contain_text("The stored copy no longer matches its hash.")
     expect(notes).not_to_contain_text("Use Hyphens")
     site.said.clear()  # the browser remarks on the status
@@ -144,10 +144,10 @@ def test_a_running_run_shows_news_without_moving_what_is_read_and_can_be_paused(
 ) -> None:  # VW-10
     FactoryRun.objects.filter(pk=run_id).update(state="running")
     page = site.open(f"/factory/runs/{run_id}", owner)
-    expect(page.get_by_text("RUNNING")).to_be_visible()
+    expect(page.get_by_text("RUNNING", exact=True)).to_be_visible()
     page.get_by_label("Pause updates").check()
     FactoryRun.objects.filter(pk=run_id).update(state="succeeded")
-    expect(page.get_by_text("RUNNING")).to_be_visible()
+    expect(page.get_by_text("RUNNING", exact=True)).to_be_visible()
     page.get_by_label("Pause updates").uncheck()
     expect(page.locator("#live").get_by_text("SUCCEEDED")).to_be_visible()
 
@@ -162,8 +162,7 @@ def test_the_pages_are_accessible_and_fit(
     for path in ("/factory", base, f"{base}/attempts/1", f"{base}/attempts/1/tools/1", f"/factory/inputs/{row.pk}"):
         page = site.open(path, owner, narrow=narrow, dark=dark, policy=False)
         assert_no_sideways_scroll(page)
-        for closed in page.locator("details:not([open]) > summary").all():
-            closed.click()
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         page.wait_for_load_state("networkidle")
         assert_accessible(page)
         assert_no_sideways_scroll(page)
