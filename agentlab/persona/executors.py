@@ -1,24 +1,15 @@
-"""Where jobs run: in this process, in a pool of processes, or on Dask. One small interface over `concurrent.futures`.
-
-Workers are spawned, not forked (a fork copies locks that threads hold), and their BLAS keeps to one thread: a worker is
-a core's worth of work. This module imports neither numpy nor the engine, so that a child can be told so first.
-"""
+"""Where jobs run: in this process, in a pool of processes, or on Dask. One small interface over
+`concurrent.futures`."""
 
 import importlib
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any, Protocol
 
-BLAS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-WINDOW = 32  # jobs for each worker
-SHAPES = "inline, processes:N, dask:ADDRESS or dask-local:N"
+from agentlab.persona.processes import WINDOW, Processes, Work
 
-Work = Callable[[bytes], bytes]
+CONNECT_WITHIN = 10.0  # seconds for a scheduler to answer
+SHAPES = "inline, processes:N, dask:ADDRESS or dask-local:N"
 
 
 class ExecutorError(Exception):
@@ -34,11 +25,8 @@ class Workers(Protocol):
 
     def submit(self, work: Work, data: bytes) -> "Future[bytes]": ...
 
-    def renew(self) -> None:
-        """New workers in place of dead ones."""
-
     def close(self) -> None:
-        """Drop what has not begun and end the workers."""
+        """Drop what has not been answered and end the workers."""
 
 
 class Inline:
@@ -55,37 +43,8 @@ class Inline:
             future.set_exception(error)
         return future
 
-    def renew(self) -> None:
-        pass
-
     def close(self) -> None:
         pass
-
-
-class Processes:
-    """A pool of spawned processes on this machine."""
-
-    deaths: tuple[type[BaseException], ...] = (BrokenExecutor,)
-
-    def __init__(self, count: int) -> None:
-        self._count, self.window = count, WINDOW * count
-        self._pool = self._opened()
-
-    def _opened(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self._count, multiprocessing.get_context("spawn"), initializer=_settle)
-
-    def submit(self, work: Work, data: bytes) -> "Future[bytes]":
-        return self._pool.submit(work, data)
-
-    def renew(self) -> None:
-        self.close()
-        self._pool = self._opened()
-
-    def close(self) -> None:
-        processes = list((self._pool._processes or {}).values())
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:  # a worker in the middle of a slow answer would hold up the end
-            process.terminate()
 
 
 class Dask:
@@ -103,7 +62,9 @@ class Dask:
                 n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
             )
         try:
-            self._client: Any = distributed.Client(self._cluster or address, timeout="10s", set_as_default=False)
+            self._client: Any = distributed.Client(
+                self._cluster or address, timeout=CONNECT_WITHIN, set_as_default=False
+            )
             self._client.wait_for_workers(1, timeout=30)
         except (OSError, ValueError, TimeoutError):
             self._end_cluster()
@@ -113,9 +74,6 @@ class Dask:
 
     def submit(self, work: Work, data: bytes) -> "Future[bytes]":
         return self._executor.submit(work, data)
-
-    def renew(self) -> None:
-        """The scheduler starts new workers itself."""
 
     def close(self) -> None:
         with suppress(Exception):
@@ -146,20 +104,3 @@ def _count(text: str, shape: str) -> int:
     if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1024):
         raise ExecutorError(f"{shape!r}: the number of workers is 1 to 1024")
     return int(text)
-
-
-def _settle() -> None:
-    """A new worker: one BLAS thread, deaf to Ctrl-C (the runner ends it), gone when the runner is gone."""
-    for name in BLAS:
-        os.environ[name] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-
-
-def _follow(parent: Any) -> None:
-    """A pool's process waits on a pipe that it holds open itself: killed, its parent would leave it there for ever."""
-    parent.join()
-    os._exit(1)

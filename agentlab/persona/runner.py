@@ -31,7 +31,7 @@ from agentlab.persona.work import Done, Job, run_job
 
 STRETCH = 20  # turns of a job: what one job costs beside its turns is shared by so many
 PATIENCE = 600.0  # seconds after which a job is given again
-TRIES = 3  # that often a job may take its worker down alone, or stay unanswered, before its persona is given up
+TRIES = 3  # that often a job is given out: if its worker died each time, or none answered, its persona is given up
 HEARTBEAT = 5.0  # seconds between signs of life
 GATHER = 0.2  # seconds that answers wait at most for others, so that many share a transaction
 
@@ -91,7 +91,6 @@ class Runner:
         self._slots: deque[_Slot] = deque()
         self._answers: queue.SimpleQueue[tuple[_Slot, Future[bytes]] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
-        self._broken = False
         self._late = 0
         self._written = 0
         self._began = self._beaten = time.monotonic()
@@ -116,18 +115,7 @@ class Runner:
     # Giving out ---------------------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Give out as many jobs as the window allows. After a worker's death: first wait for every answer still to
-        come, then give out the suspects one by one, each alone, so that only the guilty is blamed."""
-        suspects = [slot for slot in self._slots if not slot.given and slot.done is None]
-        if suspects or self._broken:
-            if any(slot.given for slot in self._slots):
-                return
-            if self._broken:
-                self._workers.renew()
-                self._broken = False
-            for slot in suspects[:1]:
-                self._give(slot)
-            return
+        """Give out as many jobs as the window allows."""
         for slot in self._jobs(self._plan.take(self._workers.window - len(self._slots))):
             self._slots.append(slot)
             self._give(slot)
@@ -151,12 +139,9 @@ class Runner:
             yield _Slot(one.number, canonical(job))
 
     def _give(self, slot: _Slot) -> None:
-        slot.given, slot.since = True, time.monotonic()
-        try:
-            future = self._workers.submit(self._work, slot.data)
-        except self._workers.deaths:
-            slot.given, self._broken = False, True
-            return
+        slot.tries += 1
+        slot.since = time.monotonic()
+        future = self._workers.submit(self._work, slot.data)
         future.add_done_callback(lambda answered: self._answers.put((slot, answered)))
 
     # Taking answers -----------------------------------------------------------------------------------------
@@ -179,30 +164,24 @@ class Runner:
         try:
             slot.done = msgspec.msgpack.decode(future.result(), type=Done)
         except self._workers.deaths:
-            self._died(slot)
+            self._again(slot, f"its worker died {TRIES} times")
         except CancelledError:
             raise RunError("the workers are gone") from None
         except Exception as error:
             slot.done = _failed(f"{type(error).__name__}: {error}")
-        slot.given = False
-
-    def _died(self, slot: _Slot) -> None:
-        """Blame the job only where it was alone: a pool that breaks takes all of its jobs down."""
-        self._broken = True
-        if sum(one.given for one in self._slots) == 1:
-            slot.tries += 1
-        if slot.tries >= TRIES:
-            slot.done = _failed(f"its worker died {TRIES} times")
 
     def _give_again(self) -> None:
         """Jobs that stay unanswered go to another worker; whichever answers first is heard."""
         now = time.monotonic()
-        for slot in [one for one in self._slots if one.given and now - one.since > self._patience]:
-            slot.tries += 1
-            if slot.tries >= TRIES:
-                slot.done, slot.given = _failed(f"no answer within {TRIES} × {self._patience:g} s"), False
-            else:
-                self._give(slot)
+        for slot in self._slots:
+            if slot.done is None and now - slot.since > self._patience:
+                self._again(slot, f"no answer within {TRIES} × {self._patience:g} s")
+
+    def _again(self, slot: _Slot, reason: str) -> None:
+        if slot.tries < TRIES:
+            self._give(slot)
+        else:
+            slot.done = _failed(reason)
 
     # Writing ------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -76,7 +77,7 @@ def test_an_earlier_step_of_a_stream_is_the_beginning_of_a_later_one(tmp_path) -
         )
         [(_, entry)] = smallville.stream(folder)
         loaded.append([(one["text"], one["importance"]) for one in entry["memories"]])
-    for earlier, later in zip(loaded, loaded[1:], strict=False):
+    for earlier, later in pairwise(loaded):
         assert later[: len(earlier)] == earlier
     assert [len(one) for one in loaded] == [267, 363, 400, 600]
 

@@ -44,6 +44,12 @@ def _run(plan, workers=None, **given) -> StudyRun:
     return Runner(create(plan, executor="a test"), workers or Inline(), **given).go()
 
 
+def _first_answers(run: StudyRun) -> StudyRun:
+    """Run until the first answers are written, then stop."""
+    runner = Runner(run, Inline(), on_progress=lambda progress: runner.stop())
+    return runner.go()
+
+
 def _lines(run: StudyRun) -> list:
     return list(TraceEvent.objects.filter(run=run).values_list("persona", "turn", "sequence", "payload", "seal"))
 
@@ -214,8 +220,7 @@ def test_stopped_and_resumed_is_as_never_stopped(plan) -> None:  # PE-5
     run = create(plan, executor="a test")
     stops = 0
     while run.status != StudyRun.Status.COMPLETE:
-        runner = Runner(run, Inline(), on_progress=lambda progress: runner.stop())
-        run = runner.go()
+        run = _first_answers(run)
         assert verify(run) is None  # at any point, trace and checkpoints agree
         if run.status == StudyRun.Status.STOPPED:
             stops += 1
@@ -232,9 +237,7 @@ def test_what_was_recalled_is_the_same_after_a_resume(plan) -> None:  # PE-5
         return [read_payload(bytes(row.payload)).recalled for row in rows]
 
     plain = _run(plan)
-    run = create(plan, executor="a test")
-    runner = Runner(run, Inline(), on_progress=lambda progress: runner.stop())
-    runner.go()
+    run = _first_answers(create(plan, executor="a test"))
     resumed = Runner(claim(run.pk, executor="a test"), Inline()).go()
     assert recalled(resumed) == recalled(plain)
 
@@ -298,9 +301,7 @@ def test_what_is_complete_or_not_there_is_not_resumed(plan) -> None:  # SF-4
 
 
 def test_writing_more_turns_takes_the_verification_back(plan) -> None:  # PE-6
-    run = create(plan, executor="a test")
-    runner = Runner(run, Inline(), on_progress=lambda progress: runner.stop())
-    run = runner.go()
+    run = _first_answers(create(plan, executor="a test"))
     assert verify(run) is None
     run = claim(run.pk, executor="a test")
     assert run.replay == StudyRun.Replay.SAME

@@ -3,12 +3,14 @@
 import os
 import queue
 import random
+import signal
 import threading
 from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
 
+from agentlab.persona.processes import BLAS
 from agentlab.persona.work import Job, run_job
 
 VICTIM = "p2"
@@ -33,6 +35,12 @@ def dies_once(data: bytes) -> bytes:
     return run_job(data)
 
 
+def tell_environment(data: bytes) -> bytes:
+    """What a worker finds around it."""
+    deaf = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return msgspec.json.encode([{name: os.environ.get(name) for name in BLAS}, deaf, os.getppid()])
+
+
 class Shuffled:
     """A thread that takes all jobs that wait and does them in an order of its own."""
 
@@ -49,9 +57,6 @@ class Shuffled:
         future: Future = Future()
         self._jobs.put((future, work, data))
         return future
-
-    def renew(self) -> None:
-        pass
 
     def close(self) -> None:
         self._jobs.put(None)
@@ -92,8 +97,17 @@ class Forgetful:
             threading.Timer(0, self.given[data].set_result, [answer]).start()
         return future
 
-    def renew(self) -> None:
-        pass
-
     def close(self) -> None:
         pass
+
+
+def echo(data: bytes) -> bytes:
+    return data
+
+
+def die(data: bytes) -> bytes:
+    os._exit(7)
+
+
+def raise_one(data: bytes) -> bytes:
+    raise ValueError("no such thing")

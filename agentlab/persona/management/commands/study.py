@@ -1,6 +1,7 @@
 """`manage.py study`: run, resume, verify, export."""
 
 import json
+import os
 import signal
 import sys
 import time
@@ -121,8 +122,12 @@ class Command(BaseCommand):
 
     def _export(self, options: dict[str, Any]) -> None:
         prepare()
-        for line in exporting.lines(_stored(options["id"])):
-            self.stdout.write(line)
+        try:
+            for line in exporting.lines(_stored(options["id"])):
+                self.stdout.write(line)
+            self.stdout.flush()
+        except BrokenPipeError:  # `| head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Meter:
