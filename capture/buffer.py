@@ -64,7 +64,7 @@ class TurnBuffer:
         if ttl_seconds < 1:
             raise ValueError("ttl_seconds must be at least 1")
         settings = getattr(redis_client, "get_connection_kwargs", dict)()
-        if settings.get("decode_responses"):
+        if settings.get("decode_responses") is True:
             raise ValueError("the Redis client must not decode responses: a turn is bytes")
         self._redis = redis_client
         self._ttl = ttl_seconds
@@ -83,14 +83,16 @@ class TurnBuffer:
         """Store in two trips. For each turn None, or why it was not stored. Raises BufferUnavailable where Redis
         does not answer."""
         envelopes = {one.envelope_key: one.envelope for one in batch}
-        troubles = self._keep_envelopes(envelopes, self._run([("EXPIRE", key, self._ttl) for key in envelopes]))
+        extend = [("EXPIRE", key, self._ttl) for key in envelopes]
+        self._keep_envelopes(envelopes, self._run(extend))  # so that no turn is there before its prompt
         commands, uses = self._turn_commands(batch)
-        replies = self._run(commands + [("EXPIRE", key, self._ttl) for key in envelopes])
-        # The last word on the envelopes: none may have left, by eviction or FLUSHALL, while the turns went in.
-        troubles |= self._keep_envelopes(envelopes, replies[len(commands) :])
+        replies = self._run(commands + extend)
+        # The last word on the envelopes: none may have left, by eviction or FLUSHALL, while the turns went in, and
+        # each outlives the turns that use it.
+        lost = self._keep_envelopes(envelopes, replies[len(commands) :])
         errors = [why(reply) if isinstance(reply, Exception) else None for reply in replies[: len(commands)]]
         return [
-            next((errors[index] for index in used if errors[index]), troubles.get(one.envelope_key))
+            next((errors[index] for index in used if errors[index]), lost.get(one.envelope_key))
             for one, used in zip(batch, uses, strict=True)
         ]
 
@@ -114,7 +116,7 @@ class TurnBuffer:
         return commands, uses
 
     def _keep_envelopes(self, envelopes: dict[bytes, str], replies: list[Any]) -> dict[bytes, str]:
-        """Store those that Redis says it does not have. The troubles there were, by key."""
+        """Store those that Redis says it does not have. Why any of them was not stored, by key."""
         missing = [key for key, reply in zip(envelopes, replies, strict=True) if reply != 1]
         answers = self._run([("SET", key, text_bytes(envelopes[key]), "EX", self._ttl) for key in missing])
         return {key: why(reply) for key, reply in zip(missing, answers, strict=True) if isinstance(reply, Exception)}

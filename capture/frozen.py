@@ -26,7 +26,7 @@ from msgspec.msgpack import Ext
 
 MAX_DEPTH: Final = 200  # deeper than any memory, and shallow enough for every reader's stack
 _TAGGED: Final = 1  # extension code: "kind\0payload"
-_INT64: Final = range(-(2**63), 2**64)
+_LEAST_INT, _MOST_INT = -(2**63), 2**64 - 1  # what MessagePack has room for
 _LONGEST_INT: Final = 10_000  # bits; Python refuses to print integers past 4300 digits
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -126,19 +126,17 @@ def _marker(kind: str, value: object) -> Ext:
 
 
 def _text(value: str) -> object:
-    plain = str.__str__(value)
     try:
-        plain.encode()
+        value.encode()
     except UnicodeEncodeError:
-        return _tagged("text", plain)
-    return plain
+        return _tagged("text", value)
+    return value
 
 
 def _int(value: int) -> object:
-    plain = int.__pos__(value)
-    if plain in _INT64:
-        return plain
-    return _tagged("int", plain.to_bytes(plain.bit_length() // 8 + 1, "big", signed=True))
+    if _LEAST_INT <= value <= _MOST_INT:
+        return value
+    return _tagged("int", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True))
 
 
 def _zone_is_ours(zone: datetime.tzinfo | None) -> bool:
@@ -155,11 +153,10 @@ def _time(value: datetime.time) -> object:
     return _tagged("time", value.isoformat()) if _zone_is_ours(value.tzinfo) else _marker("unencodable", value)
 
 
+# For these and their subclasses, by the type's own method, so that no override is called.
 _ATOMS: dict[type, Callable[[Any], object]] = {
-    bool: lambda value: value,
-    type(None): lambda value: value,
-    str: _text,
-    int: _int,
+    str: lambda value: _text(str.__str__(value)),
+    int: lambda value: _int(int.__pos__(value)),
     float: float.__pos__,
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     bytearray: lambda value: bytes(bytearray.copy(value)),
@@ -223,25 +220,37 @@ def _fields(value: object) -> list[tuple[Any, Any]] | None:
     return [pair for pair in pairs if pair[1] is not _UNSET]
 
 
+_AS_THEY_ARE: Final = frozenset({float, bool, type(None), bytes})
+
+
 class _Walk:
     """One value, turned into what msgspec encodes natively plus extension types."""
 
     def __init__(self) -> None:
         self._path: set[int] = set()
 
-    def plain(self, value: object, depth: int) -> object:
+    def plain(self, value: Any, depth: int) -> object:
+        kind = type(value)
+        if kind in _AS_THEY_ARE:
+            return value
+        if kind is str:
+            return value if value.isascii() else _text(value)
+        if kind is int:
+            return _int(value)
         try:
-            return self._plain(value, depth)
+            return self._other(value, depth)
         except Exception:
             # Whatever is odd about this one value (a broken slot, a tzinfo that raises), its siblings are kept.
             return _marker("unencodable", value)
 
-    def _plain(self, value: object, depth: int) -> object:
-        if isinstance(value, enum.Enum):
-            return self.plain(object.__getattribute__(value, "_value_"), depth)
-        atom = _kind_of(value, _ATOMS) or _EXACT_ATOMS.get(type(value))
-        if atom is not None:
-            return atom(value)
+    def _other(self, value: Any, depth: int) -> object:
+        kind = type(value)
+        if kind is not dict and kind is not list:
+            if isinstance(value, enum.Enum):
+                return self.plain(object.__getattribute__(value, "_value_"), depth)
+            atom = _EXACT_ATOMS.get(kind) or _kind_of(value, _ATOMS)
+            if atom is not None:
+                return atom(value)
         if depth >= MAX_DEPTH:
             return _marker("too_deep", value)
         if id(value) in self._path:
@@ -252,18 +261,21 @@ class _Walk:
         finally:
             self._path.discard(id(value))
 
-    def _container(self, value: object, depth: int) -> object:
+    def _container(self, value: Any, depth: int) -> object:
+        if isinstance(value, dict):
+            return self._map(list(dict.items(value)), depth)
         sequence = _kind_of(value, _SEQUENCES)
         if sequence is not None:
             return [self.plain(item, depth) for item in sequence(value)]
-        if isinstance(value, dict):
-            return self._map(list(dict.items(value)), depth)
         fields = _fields(value)
-        if fields is None:
-            return _marker("unencodable", value)
-        return self._map(fields, depth)
+        return _marker("unencodable", value) if fields is None else self._map(fields, depth)
 
-    def _map(self, pairs: list[tuple[Any, Any]], depth: int) -> dict["_Key", object]:
+    def _map(self, pairs: list[tuple[Any, Any]], depth: int) -> dict[Any, object]:
+        if all(type(name) is str and name.isascii() for name, _ in pairs):
+            return {name: self.plain(value, depth) for name, value in pairs}
+        return self._map_of_odd_keys(pairs, depth)
+
+    def _map_of_odd_keys(self, pairs: list[tuple[Any, Any]], depth: int) -> dict["_Key", object]:
         """Keys keep their types. One that cannot be a key when read, or would fall on another's, becomes a marker
         with its place in the map, so that no value is lost."""
         result: dict[_Key, object] = {}

@@ -1,25 +1,13 @@
 """Our adapter for a harness that measures several recorders on one workload: it gives each a `Redis` port and turns as
 dicts, and times `record`. Used as `--extra tests/bench/peer_adapter.py`, with this repository's folder on PYTHONPATH.
+
+The harness reads this file with a bare Python and runs it with the one of our virtual environment, so all that is ours
+is imported in `setup`.
 """
 
 from typing import Any
 
-import redis
 from peers import Adapter  # the harness's own module
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from capture.buffer import TurnBuffer
-from capture.knowledge import captures_knowledge
-from capture.outbound import TurnOutbound
-from capture.prompt import Prompt
-from capture.recorder import TurnRecorder
-from capture.turns import Turn, TurnKey
-
-
-@captures_knowledge
-def build_turn_context(knowledge: dict[str, Any]) -> None:
-    """Renders nothing: what it costs to render is no cost of recording."""
 
 
 class Ours(Adapter):
@@ -29,25 +17,37 @@ class Ours(Adapter):
     needs = ("redis",)
 
     def setup(self) -> None:
+        import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
+
+        from capture import buffer, knowledge, outbound, prompt, recorder, turns
+
+        @knowledge.captures_knowledge
+        def build_turn_context(knowledge: dict[str, Any]) -> None:
+            """Renders nothing: what it costs to render is no cost of recording."""
+
+        self.build, self.turn, self.key, self.prompt = build_turn_context, turns.Turn, turns.TurnKey, prompt.Prompt
         self.client = redis.Redis(
             port=self.cfg["redis_port"], socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
         )
-        self.recorder = TurnRecorder(TurnBuffer(self.client), max_queued=20_000)
-        self.outbound = TurnOutbound()
+        self.recorder = recorder.TurnRecorder(buffer.TurnBuffer(self.client), max_queued=20_000)
+        self.outbound = outbound.TurnOutbound()
         if self.cfg["mode"] not in ("hang", "down"):
             self.before = self.client.info("memory")["used_memory"]
 
     def record(self, turn: dict[str, Any]) -> None:
-        built = build_turn_context(turn["knowledge"])
+        built = self.build(turn["knowledge"])
         self.outbound.start_turn()
         for message in turn["decision"]:
             self.outbound.add(message)
         envelope, _, remainder = turn["prompt"].partition("\nHand ")
-        number = turn["turn_id"].rpartition(":")[2]  # that harness counts an action index twice now and then
+        # Its tables begin anew now and then, with hand numbers that were there before: its serial number goes along.
+        table = f"{turn['table_id']}-{int(turn['turn_id'].rpartition(':')[2]) // 320}"
         self.recorder.record(
-            Turn(
-                TurnKey(turn["agent_id"], f"{turn['table_id']}-{number}", turn["hand_number"], turn["action_index"]),
-                Prompt(envelope, f"Hand {remainder}"),
+            self.turn(
+                self.key(turn["agent_id"], table, turn["hand_number"], turn["action_index"]),
+                self.prompt(envelope, f"Hand {remainder}"),
                 turn["response"],
                 knowledge=built.knowledge,
                 decision=self.outbound.take(),

@@ -209,6 +209,12 @@ class BufferContract:
         buffer.write(turns)
         assert buffer.hand_turns("T-1", 7, agent_id="rocky") == turns
 
+    def test_what_is_stored_is_readable_text_and_not_compressed(
+        self, buffer: TurnBuffer, client: Any
+    ) -> None:  # CAP-14
+        buffer.write([turn(response="ход игры " * 50)])
+        assert ("ход игры " * 50).encode() in client.get("turn:{T-1:7}:rocky:0")
+
     def test_an_owners_read_touches_its_own_keys_and_the_envelopes_they_name(
         self, buffer: TurnBuffer, client: Any
     ) -> None:  # RD-3
