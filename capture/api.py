@@ -4,6 +4,7 @@ Every answer is JSON in ASCII, every error has the one shape of `agentlab.common
 (`proxy.py`) is the same operations behind another door.
 """
 
+import json
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -16,7 +17,6 @@ from drf_spectacular.views import SpectacularJSONAPIView
 from rest_framework import exceptions
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
@@ -61,7 +61,7 @@ class Operation(APIView):
         asker: object = self.request.user
         return None if isinstance(asker, Service) else cast("User", asker)
 
-    def opened(self, hand: Hand) -> Response:
+    def opened(self, hand: Hand) -> HttpResponse:
         """The hand; where a person opened it, the audit knows whose turns they saw."""
         if actor := self.actor():
             audit_opened(actor, hand)
@@ -73,8 +73,11 @@ class Operation(APIView):
         return cast("Asked", question.validated_data)
 
 
-def said(answer: msgspec.Struct) -> Response:
-    return Response(msgspec.to_builtins(answer))
+def said(answer: msgspec.Struct) -> HttpResponse:
+    """The answer in ASCII. Most of it is written that way already; the ids of odd agents may not be."""
+    body = msgspec.json.encode(answer)
+    body = body if body.isascii() else json.dumps(json.loads(body)).encode()
+    return HttpResponse(body, content_type="application/json")
 
 
 def refused(failure: Exception, context: Any) -> HttpResponse | None:
@@ -114,7 +117,7 @@ class HandOperation(Operation):
     """One agent's turns of a hand."""
 
     @extend_schema(operation_id="hand", parameters=[AgentHandQuery], responses=answers(wire.HandJson))
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         asked = self.asked(AgentHandQuery, query_of(request))
         found = self.source().read_hand(**asked)
         return self.opened(found)
@@ -124,7 +127,7 @@ class HandAllOperation(Operation):
     """Every agent's turns of a hand: the operator's view."""
 
     @extend_schema(operation_id="hand-all", parameters=[HandQuery], responses=answers(wire.HandJson))
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         asked = self.asked(HandQuery, query_of(request))
         found = self.source().read_hand_all(**asked)
         return self.opened(found)
@@ -134,7 +137,7 @@ class HandsOperation(Operation):
     """The ledger's hands, newest first, or the kept ones, last kept first."""
 
     @extend_schema(operation_id="hands", parameters=[HandsQuery], responses=answers(wire.RecentHandsJson))
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         asked = self.asked(HandsQuery, query_of(request, lists=("agentId",)))
         return said(wire.recent_to_json(self.source().recent_hands(**asked)))
 
@@ -143,7 +146,7 @@ class TodayOperation(Operation):
     """Each agent's turns, fallbacks and cost since midnight UTC, and its kept hands."""
 
     @extend_schema(operation_id="today", parameters=[AgentsQuery], responses=answers(wire.AgentDaysJson))
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         asked = self.asked(AgentsQuery, query_of(request, lists=("agentId",)))
         return said(wire.days_to_json(self.source().today(asked["agent_ids"])))
 
@@ -152,7 +155,7 @@ class PromoteOperation(Operation):
     """Keeps what the buffer has of one agent's turns of a hand. Doing it again keeps what is new, and nothing twice."""
 
     @extend_schema(operation_id="promote", request=AgentHandQuery, responses=answers(wire.PinJson, body=True))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         asked = self.asked(AgentHandQuery, request.data)
         return said(wire.pin_to_json(self.source().pin(**asked, actor=self.actor())))
 
@@ -161,7 +164,7 @@ class UnpinOperation(Operation):
     """Lets go of one agent's kept turns of a hand, and says how many there were."""
 
     @extend_schema(operation_id="unpin", request=AgentHandQuery, responses=answers(wire.UnpinJson, body=True))
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         asked = self.asked(AgentHandQuery, request.data)
         return said(wire.UnpinJson(self.source().unpin(**asked, actor=self.actor())))
 

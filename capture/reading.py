@@ -5,7 +5,7 @@ still listed by the ledger, a kept turn is read whether or not the buffer rememb
 costs the same number of queries and round trips however many turns and agents it has.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,9 +24,11 @@ __all__ = ["Hand", "RecentHand", "RecentHands", "TurnView", "read_hand", "read_h
 Place = tuple[int, str]  # action index, agent: the order of a hand
 LONGEST_ID = 200
 LARGEST_NUMBER = 2**63 - 1
+# What both record and ledger may know of a turn, and what the ledger alone does.
+SHARED_FACTS = ("action", "amount", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost")
 LEDGER_FACTS = (
-    *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "amount", "model", "routing"),
-    *("agent_version_id", "input_tokens", "output_tokens", "cost", "duration_ms", "played_at"),
+    *SHARED_FACTS,
+    *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "duration_ms", "played_at"),
 )
 
 
@@ -47,7 +49,7 @@ class TurnView:
     fallback_reason: str = ""
     capture_outcome: str | None = None  # pending, recorded, dropped, failed, none; None where the ledger has no row
     capture_reason: str = ""
-    action: str | None = None  # what reached the table
+    action: str | None = None  # what reached the table; the ledger's "" is as good as None
     amount: Number | None = None
     model: str = ""
     routing: str = ""
@@ -111,8 +113,9 @@ class _Stored:
         scope = {"table_id": table_id, "hand_number": hand_number}
         if agent_id is not None:
             scope["agent_id"] = agent_id
-        self.charges: dict[Place, InferenceCharge] = {
-            (charge.action_index, charge.agent_id): charge for charge in InferenceCharge.objects.filter(**scope)
+        rows = InferenceCharge.objects.filter(**scope).values("agent_id", "action_index", *LEDGER_FACTS)
+        self.charges: dict[Place, dict[str, Any]] = {
+            (row.pop("action_index"), row.pop("agent_id")): row for row in rows
         }
         # Their content is fetched only where the buffer has no whole record.
         self.kept: dict[Place, int] = {
@@ -142,7 +145,7 @@ class _Stored:
     def read_kept(self) -> None:
         """Adds the kept turns that the buffer has no whole record of."""
         missing = [pk for place, pk in self.kept.items() if place not in self.turns]
-        for row in AgentCallRecord.objects.filter(pk__in=missing):
+        for row in AgentCallRecord.objects.filter(pk__in=missing) if missing else ():
             place = (row.action_index, row.agent_id)
             try:
                 self.turns[place] = from_row(row)
@@ -157,29 +160,23 @@ class _Stored:
         return Hand(self.table_id, self.hand_number, turns, self.buffer_answered)
 
     def _view(self, place: Place) -> TurnView:
-        charge = self.charges.get(place)
-        view = TurnView(
+        turn = self.turns.get(place)
+        facts = self.charges.get(place, {})
+        return TurnView(
             agent_id=place[1],
             action_index=place[0],
-            turn=self.turns.get(place),
+            turn=turn,
             kept=place in self.kept,
             damaged=self.damaged.get(place, ""),
-            **(_charged(charge) if charge else {}),
+            **(facts if turn is None else facts | _recorded(turn, facts)),
         )
-        return _with_record(view, view.turn) if view.turn else view
 
 
-def _charged(charge: InferenceCharge) -> dict[str, Any]:
-    """The ledger's facts, under the view's names."""
-    return {name: getattr(charge, name) for name in LEDGER_FACTS} | {"action": charge.action or None}
-
-
-def _with_record(view: TurnView, turn: Turn) -> TurnView:
-    """The record's facts over the ledger's, where the record has them. A record from before the version tag takes
-    its version from the ledger's row of the same turn."""
-    names = ("action", "amount", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost")
-    known = {name: value for name in names if (value := getattr(turn, name)) not in (None, "")}
-    return replace(view, **known, played_at=view.played_at or turn.captured_at)
+def _recorded(turn: Turn, facts: dict[str, Any]) -> dict[str, Any]:
+    """The record's facts, which stand over the ledger's, where the record has them. A record from before the version
+    tag takes its version from the ledger's row of the same turn."""
+    known = {name: value for name in SHARED_FACTS if (value := getattr(turn, name)) is not None and value != ""}
+    return known if "played_at" in facts else known | {"played_at": turn.captured_at}
 
 
 def _place(key: TurnKey) -> Place:

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from capture.frozen import freeze
-from capture.jsonable import from_json, to_json
+from capture.jsonable import ascii_json, from_json
 from capture.knowledge import read_knowledge
 from capture.pinning import Outcome, PinResult
 from capture.prompt import Prompt
@@ -124,23 +124,21 @@ SHARED_FACTS = VIEW_FACTS[:8]
 
 
 def hand_to_json(hand: Hand) -> HandJson:
+    """What is written here of texts and values is JSON already (`ascii_json`), for the renderer to put in its place."""
     turns = [_turn_to_json(view) for view in hand.turns]
-    return HandJson(hand.table_id, hand.hand_number, hand.buffer_answered, turns)
+    return HandJson(_value(hand.table_id), hand.hand_number, hand.buffer_answered, turns)
 
 
 def _turn_to_json(view: TurnView) -> TurnJson:
-    said = TurnJson(
-        agent_id=view.agent_id,
+    record = {} if view.turn is None else _record(view.turn)
+    return TurnJson(
+        agent_id=_value(view.agent_id),
         action_index=view.action_index,
         is_fallback=view.is_fallback,
         kept=view.kept,
         **_facts(view, VIEW_FACTS),
+        **record,
     )
-    turn = view.turn
-    if turn is not None:
-        for name, value in _record(turn).items():
-            setattr(said, name, value)
-    return said
 
 
 def _record(turn: Turn) -> dict[str, Any]:
@@ -154,7 +152,7 @@ def _record(turn: Turn) -> dict[str, Any]:
     return _facts(turn, RECORD_FACTS) | {
         "remainder_characters": len(turn.prompt.remainder),
         "envelope_hash": turn.prompt.envelope_hash,
-        **{name: to_json(value) for name, value in values.items() if value is not None},
+        **{name: _value(value) for name, value in values.items() if value is not None},
     }
 
 
@@ -172,13 +170,22 @@ def _facts(source: object, names: Iterable[str]) -> dict[str, Any]:
 
 
 def _fact(value: Any) -> Any:
-    return value if isinstance(value, datetime) else _number(value) if isinstance(value, Decimal) else to_json(value)
+    if isinstance(value, Decimal):
+        return _number(value)
+    return value if isinstance(value, datetime) else _value(value)
+
+
+def _value(value: Any) -> Any:
+    """A recorded value, or its JSON where it is not one that the encoder writes in ASCII and without loss."""
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and value.isascii()):
+        return value
+    return ascii_json(value)
 
 
 def _number(value: Decimal) -> Any:
     """The JSON number that reads back as this decimal, or a marker where there is none."""
     if not value.is_finite() or Decimal(repr(float(value))) != value:
-        return to_json(value)
+        return ascii_json(value)
     return int(value) if value == int(value) else float(value)
 
 
@@ -236,7 +243,20 @@ def _cost(value: Any) -> Decimal | None:
 
 
 def recent_to_json(recent: RecentHands) -> RecentHandsJson:
-    hands = [msgspec.convert(hand, RecentHandJson, from_attributes=True) for hand in recent.hands]
+    hands = [
+        RecentHandJson(
+            _value(hand.table_id),
+            hand.hand_number,
+            hand.turns,
+            hand.fallbacks,
+            hand.kept,
+            hand.lost,
+            [_value(agent_id) for agent_id in hand.agent_ids],
+            [_value(action) for action in hand.actions],
+            hand.last_played_at,
+        )
+        for hand in recent.hands
+    ]
     return RecentHandsJson(hands, UNSET if recent.next_before is None else recent.next_before)
 
 

@@ -327,6 +327,18 @@ def test_a_prompt_that_changed_on_the_way_is_said_not_shown() -> None:  # CAP-9
     assert "hash" in view.damaged
 
 
+def test_ids_beyond_ascii_come_over_exactly_too() -> None:  # CAP-9, CAP-12
+    write(turn("ход", 0, table="стол \u202e"))
+    charge_all(charge("ход", 0, table="стол \u202e", action="ход"))
+    asked = {"tableId": "стол \u202e", "handNumber": HAND}
+    answers = [get("hand", asked | {"agentId": "ход"}), get("hand-all", asked)]
+    answers += [get("hands"), get("today", {"agentId": "ход"})]
+    assert all(answer.content.isascii() for answer in answers)
+    assert [answer.json()["turns"][0]["agentId"] for answer in answers[:2]] == ["ход", "ход"]
+    assert answers[2].json()["hands"][0]["tableId"] == "стол \u202e"
+    assert list(answers[3].json()["agents"]) == ["ход"]
+
+
 def test_damaged_knowledge_is_given_as_the_bytes_that_there_are() -> None:  # CAP-9
     write(turn(knowledge=b"\xc1 not MessagePack"))
     said = get("hand", SCOPE).json()["turns"][0]
