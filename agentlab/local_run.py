@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from redis import Redis, RedisError
 
@@ -23,6 +24,8 @@ from agentlab.hosted.house_roster import HOUSE
 from agentlab.local import make_private
 from agentlab.private_redis import PrivateRedis
 from agentlab.processes import Child, Children
+from factory.demo import ensure_examples
+from factory.retention import StoreError
 
 WORKERS, THREADS = 2, 8  # two processes, so that one slow page holds nobody up
 SEATS = 4
@@ -63,10 +66,14 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def prepare() -> None:
-    """Static files and tables."""
+    """Static files and tables, and what there is to see on the first day."""
     call_command("collectstatic", interactive=False, verbosity=0)
     local_site.prepare()
     demo.ensure_house(HOUSE[:SEATS], base_prompt=BASE_PROMPT)
+    try:
+        ensure_examples(User.objects.get(username=demo.OWNERS[0]))
+    except StoreError as error:
+        raise UpError(str(error)) from None
 
 
 @contextmanager

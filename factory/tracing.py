@@ -273,7 +273,7 @@ _PACKET = (
 
 def _found_values(found: FoundAttempt) -> dict[str, Any]:
     """The columns of an attempt that was found. Coverage is never complete: a session file lists what it lists."""
-    names = ("session_id", "system_prompt", "user_prompt", "reply", "state", "failure", "error")
+    names: tuple[str, ...] = ("session_id", "system_prompt", "user_prompt", "reply", "state", "failure", "error")
     names += ("input_tokens", "output_tokens", "cost", "started_at", "ended_at", "turn_index")
     values = {name: getattr(found, name) for name in names}
     values |= {"phase": found.phase[:80], "provider": found.provider[:200], "model": found.model[:200]}

@@ -1,11 +1,13 @@
 from django.urls import path
 
 from factory import api, views
+from factory.uploading import upload
 
 _ATTEMPT = "factory/runs/<int:run_id>/attempts/<int:number>"
 
 urlpatterns = [
     path("factory", views.runs, name="factory"),
+    path("factory/import", upload, name="factory-import"),
     path("factory/runs/<int:run_id>", views.run, name="factory-run"),
     path("factory/runs/<int:run_id>/live", views.run_live, name="factory-run-live"),
     path(_ATTEMPT, views.attempt, name="factory-attempt"),

@@ -56,8 +56,8 @@ def runs(request: HttpRequest) -> HttpResponse:
         newer_url=_link(kept, after=page.newer) if page.newer else "",
         older_url=_link(kept, before=page.older) if page.older else "",
     )
-    context = {"form": form, "states": State.values, "rows": page.rows, "pager": pager, "searched": bool(kept)}
-    return render(request, "factory/runs.html", context)
+    found = {"rows": page.rows, "pager": pager, "searched": bool(kept)}
+    return render(request, "factory/runs.html", {"form": form, "states": State.values, **found})
 
 
 def _run_query(form: dict[str, str]) -> RunQuery:
