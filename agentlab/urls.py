@@ -16,6 +16,7 @@ urlpatterns = [
     path("", include("agentlab.agents.urls")),  # before the next: `agents/new` is a page, not an agent
     path("", include("capture.owner_urls")),
     path("", include("factory.urls")),
+    path("", include("agentlab.persona.urls")),
 ]
 
 handler400 = "agentlab.common.views.bad_request"

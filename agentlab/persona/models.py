@@ -38,6 +38,8 @@ class StudyRun(models.Model):
     status = models.CharField(max_length=12, choices=Status.choices, default=Status.RUNNING)
     turns = models.PositiveBigIntegerField(default=0, help_text="turns in the trace")
     events = models.PositiveBigIntegerField(default=0, help_text="events in the trace")
+    answered = models.PositiveBigIntegerField(default=0, help_text="turns that the model decided")
+    fallbacks = models.PositiveBigIntegerField(default=0, help_text="turns meant for the model that arithmetic decided")
     late_results = models.PositiveIntegerField(default=0, help_text="results of jobs that had been given again")
     trace_sha256 = models.CharField(max_length=64, blank=True)
     runner = models.CharField(max_length=300, blank=True, help_text="host:process:its start")

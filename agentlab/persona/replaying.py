@@ -36,22 +36,31 @@ def stored_events(run: StudyRun, number: int, *, turn: int | None = None) -> Ite
         yield Event(turn_of, sequence, kind, label, bytes(payload), bytes(seal))
 
 
+class Moving(Exception):
+    """The run was written to while it was read."""
+
+
 def verify(run: StudyRun) -> Difference | None:
     """Fold every persona's events and compare with its checkpoint byte for byte, then the whole with the hash that the
-    runner left. Stores what came out. Returns the first difference."""
-    StudyRun.objects.filter(pk=run.pk).update(replay=StudyRun.Replay.RUNNING)
+    runner left. Stores what came out, and returns the first difference.
+
+    Raises `Moving` where a runner wrote meanwhile: then nothing was verified, and nothing is stored.
+    """
+    this = StudyRun.objects.filter(pk=run.pk)
+    run.refresh_from_db(fields=["events", "trace_sha256"])
+    this.update(replay=StudyRun.Replay.RUNNING, replayed_at=timezone.now())
+    verdict = StudyRun.Replay.NOT_VERIFIED
     found = None
     try:
         found = _first_difference(run)
-    except BaseException:
-        StudyRun.objects.filter(pk=run.pk).update(replay=StudyRun.Replay.NOT_VERIFIED)
-        raise
-    # A trace that grew meanwhile is another one than was verified: then the run's row keeps what the runner set.
-    StudyRun.objects.filter(pk=run.pk, events=run.events, replay=StudyRun.Replay.RUNNING).update(
-        replay=StudyRun.Replay.DIFFERS if found else StudyRun.Replay.SAME,
-        replayed_at=timezone.now(),
-        difference=asdict(found) if found else None,
-    )
+        verdict = StudyRun.Replay.DIFFERS if found else StudyRun.Replay.SAME
+    finally:
+        stood_still = this.filter(events=run.events).update(
+            replay=verdict, replayed_at=timezone.now(), difference=asdict(found) if found else None
+        )
+    if not stood_still:
+        this.filter(replay=StudyRun.Replay.RUNNING).update(replay=StudyRun.Replay.NOT_VERIFIED)
+        raise Moving(f"study {run.pk} is being written to; verify it when it stands still")
     return found
 
 

@@ -215,6 +215,8 @@ class Runner:
         mine = StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch).update(
             turns=F("turns") + sum(done.turns for _, done in ready),
             events=F("events") + sum(len(done.events) for _, done in ready),
+            answered=F("answered") + sum(done.answered for _, done in ready),
+            fallbacks=F("fallbacks") + sum(done.fallbacks for _, done in ready),
             late_results=F("late_results") + self._late,
             updated_at=timezone.now(),
             **({"replay": StudyRun.Replay.NOT_VERIFIED, "trace_sha256": ""} if ready else {}),
@@ -261,4 +263,4 @@ class Runner:
 
 
 def _failed(reason: str) -> Done:
-    return Done((), 0, -1, b"", reason[:500])
+    return Done(failure=reason[:500])

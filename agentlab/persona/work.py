@@ -31,20 +31,25 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True):
-    """The events of the turns that went well, the state after them, and why the next one did not ("" where all did)."""
+    """The events of the turns that went well, the state after them, and why the next one did not ("" where all did).
 
-    events: tuple[Event, ...]
-    turns: int
-    turn: int
-    state: bytes
-    failure: str
+    `answered` turns were decided by the model; `fallbacks` were meant for it, and decided by arithmetic.
+    """
+
+    events: tuple[Event, ...] = ()
+    turns: int = 0
+    turn: int = -1
+    state: bytes = b""
+    failure: str = ""
+    answered: int = 0
+    fallbacks: int = 0
 
 
 def run_job(data: bytes) -> bytes:
     """A `Job`'s bytes to a `Done`'s. Whatever a turn raises is an answer: it fails its persona and nothing else."""
     job = msgspec.msgpack.decode(data, type=Job)
     events: list[Event] = []
-    turns, state, failure = 0, None, ""
+    turns, answered, fallbacks, state, failure = 0, 0, 0, None, ""
     try:
         ports = _ports(job)
         state = read_state(job.state) if job.state else _arrived(job, ports, events)
@@ -52,10 +57,21 @@ def run_job(data: bytes) -> bytes:
             outcome = turn(job.persona, shown, state, ports, job.rules)
             events += outcome.events
             state, turns = outcome.state, turns + 1
+            if outcome.reaction:
+                answered += outcome.reaction.tier == "B"
+                fallbacks += bool(outcome.reaction.fallback)
     except Exception as error:
         failure = f"{type(error).__name__}: {error}"[:REASON]
     return canonical(
-        Done(tuple(events), turns, state.counters.turns if state else -1, state.to_bytes() if state else b"", failure)
+        Done(
+            events=tuple(events),
+            turns=turns,
+            turn=state.counters.turns if state else -1,
+            state=state.to_bytes() if state else b"",
+            failure=failure,
+            answered=answered,
+            fallbacks=fallbacks,
+        )
     )
 
 

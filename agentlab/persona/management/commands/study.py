@@ -21,7 +21,7 @@ from agentlab.common.local_site import prepare
 from agentlab.persona import exporting, runs
 from agentlab.persona.executors import SHAPES, ExecutorError, open_workers
 from agentlab.persona.models import StudyPersona, StudyRun
-from agentlab.persona.replaying import verify
+from agentlab.persona.replaying import Moving, verify
 from agentlab.persona.runner import PATIENCE, Progress, Runner
 from agentlab.persona.study import read_study
 from agentlab.persona.values import Invalid
@@ -52,7 +52,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             getattr(self, f"_{options['verb']}")(options)
-        except (Invalid, runs.RunError, ExecutorError) as error:
+        except (Invalid, runs.RunError, ExecutorError, Moving) as error:
             raise CommandError(str(error)) from None
         except DatabaseError as error:
             raise CommandError(f"the database does not answer: {str(error).splitlines()[0]}") from None

@@ -1,0 +1,104 @@
+"""Charts, and the tables of the same numbers, out of what `reading` found."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+
+from agentlab.common.charts import LineChart, Marker, Series
+from agentlab.persona.reading import Trajectories
+
+ROWS = 200  # of a table beside a chart; the CSV has them all
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers as text, "–" where there is none; `clipped` says how many rows are left out."""
+
+    columns: list[str]
+    rows: list[list[str]]
+    clipped: int = 0
+
+
+def belief_chart(
+    topic: str, found: Trajectories, names: dict[int, str], chosen: int | None, markers: Sequence[Marker] = ()
+) -> LineChart:
+    """Every drawn persona faint, the median and the chosen one strong, on a scale of -1 … 1."""
+    lines = found.lines[topic]
+    several = len(lines) > 1
+    series = [Series(names.get(n, str(n)), _points(found.turns, line), "faint") for n, line in lines.items() if several]
+    middle = found.over_personas(topic, median)
+    if several:
+        series.append(Series("median", _points(found.turns, middle), "strong"))
+    if chosen in lines:
+        series.append(Series(names.get(chosen, ""), _points(found.turns, lines[chosen]), "chosen"))
+    last = next((value for value in reversed(middle) if not math.isnan(value)), math.nan)
+    about = f"Stance of {len(lines)} personas by turn, from -1 against to 1 for; the median ends at {_number(last)}."
+    if not several:
+        about = f"Stance by turn, from -1 against to 1 for; it ends at {_number(last)}."
+    return LineChart(topic, series, about, (-1.0, 1.0), (0.0, float(found.turns[-1] or 1)), "turn", markers)
+
+
+def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
+    """For each turn and topic: lowest, median, highest, and the chosen persona's own."""
+    columns = ["turn"]
+    values: list[list[float]] = []
+    for topic in sorted(found.lines):
+        lines = found.lines[topic]
+        if len(lines) > 1:
+            columns += [f"{topic}, lowest", f"{topic}, median", f"{topic}, highest"]
+            values += [found.over_personas(topic, choose) for choose in _SPREAD]
+        if chosen in lines:
+            columns.append(f"{topic}, {name}")
+            values.append(lines[chosen])
+    rows = [[str(turn), *map(_number, of_turn)] for turn, *of_turn in zip(found.turns, *values, strict=True)]
+    return Table(columns, rows[:ROWS], max(0, len(rows) - ROWS)) if values else Table(columns, [])
+
+
+_SPREAD: tuple[Callable[[list[float]], float], ...] = (min, median, max)
+
+
+def reaction_charts(counted: dict[str, dict[int, int]], turns: Sequence[int]) -> list[LineChart]:
+    """One small chart an action, all on one scale; where turns are thinned out, each point sums those since the
+    last."""
+    binned = {action: _binned(counts, turns) for action, counts in sorted(counted.items())}
+    most = max((max(counts) for counts in binned.values()), default=1)
+    charts = []
+    for action, counts in binned.items():
+        total = sum(counts)
+        points = [(float(turn), float(count)) for turn, count in zip(turns[1:], counts, strict=True)]
+        about = f"How many did this, by turn: {total} in all, {most} the most of any action in a point."
+        x_range = (0.0, float(turns[-1] or 1))
+        charts.append(
+            LineChart(f"{action} · {total}", [Series(action, points)], about, (0.0, float(most)), x_range, "turn")
+        )
+    return charts
+
+
+def reaction_table(counted: dict[str, dict[int, int]], turns: Sequence[int]) -> Table:
+    actions = sorted(counted)
+    binned = [_binned(counted[action], turns) for action in actions]
+    rows = [[str(turn), *map(str, counts)] for turn, *counts in zip(turns[1:], *binned, strict=True)]
+    return Table(["turn", *actions], rows[:ROWS], max(0, len(rows) - ROWS)) if actions else Table(["turn"], [])
+
+
+def signed(value: float) -> str:
+    """`+0.36`; a change too small for two digits keeps more."""
+    return f"{value:+.2f}" if abs(value) >= 0.005 or not value else f"{value:+.1g}"
+
+
+def _binned(counts: dict[int, int], turns: Sequence[int]) -> list[int]:
+    """Sums over (turns[i], turns[i + 1]]."""
+    sums = []
+    for low, high in pairwise(turns):
+        sums.append(sum(counts.get(turn, 0) for turn in range(low + 1, high + 1)))
+    return sums
+
+
+def _points(turns: Sequence[int], line: Iterable[float]) -> list[tuple[float, float]]:
+    return [(float(turn), value) for turn, value in zip(turns, line, strict=True)]
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:+.3f}"
