@@ -9,15 +9,11 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, sync_playwright
 
+from tests.browser.chromium import FLAGS, path_of_chromium
 from tests.browser.site import Site
 
 # Playwright's own event loop runs in this thread, and Django's ORM then takes it for async code.
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,9 +24,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    path = os.environ.get("CHROMIUM", "/usr/bin/chromium")
-    if not Path(path).exists():
-        pytest.skip("no Chromium here (CHROMIUM names one)")
+    try:
+        path = path_of_chromium()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield running

@@ -1,0 +1,140 @@
+"""What an agent knew, arranged for eyes: nothing lost, nothing made up, whatever its shape."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capture.frozen import Marker, freeze, thaw
+from capture.knowing import action_words, arrange
+from capture.recorded import recorded_html, spelt
+from tests.capture import hands
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(max_size=8)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner))
+ARGUMENTS = st.sampled_from(["state", "turn", "action_log", "hand_history", "notes", "whispers", "another"])
+
+
+def test_known_arguments_have_their_places() -> None:  # VW-2
+    known = arrange(hands.arguments(["Ah", "Ks"]), {"rocky": "Rocky"})
+    assert known.board == ["7h", "Td", "2c"]
+    assert known.hole_cards == ["Ah", "Ks"]
+    assert dict(known.facts)["May raise to"] == "48–200"
+    assert known.limits == (48, 200)
+    assert known.streets is not None
+    assert [line.told for line in known.streets] == [
+        "nit calls 2 → Rocky raises to 8 → bluffy calls 8",
+        "nit checks → bluffy raises to 24",
+    ]
+    assert known.more == "20 recent hands, 2 notes, 1 whisper"
+    assert known.latest_whisper is not None
+    assert known.latest_whisper.text == "Stop paying off the river."
+    assert known.others == []
+
+
+def test_a_past_hand_is_one_line() -> None:
+    known = arrange(hands.arguments([]), {"rocky": "Rocky"})
+    assert known.past_hands is not None
+    assert known.past_hands[0].number == "164"
+    assert known.past_hands[0].results == ["Rocky +20 with Ah Qd", "bluffy −20"]
+
+
+def test_what_is_absent_is_not_empty() -> None:  # CAP-7
+    nothing = arrange({}, {})
+    assert nothing.board is None
+    assert nothing.streets is None
+    assert not nothing.heard_nothing
+    assert arrange({"action_log": []}, {}).heard_nothing
+
+
+@given(st.dictionaries(ARGUMENTS, VALUES))
+def test_any_shape_is_shown_whole_or_listed_by_its_name(arguments: dict[str, Any]) -> None:  # CAP-3
+    known = arrange(arguments, {})
+    listed = {name for name, _ in known.others}
+    placed = {
+        "state": known.facts or known.board is not None or known.hole_cards is not None or "state" in arguments,
+        "action_log": known.streets is not None,
+        "hand_history": known.past_hands is not None,
+        "notes": known.notes is not None,
+        "whispers": known.whispers is not None,
+        "turn": "turn" in arguments,
+    }
+    for name in arguments:
+        assert name in listed or placed[name]
+
+
+@given(VALUES)
+def test_any_recorded_value_can_be_shown(value: Any) -> None:  # CAP-9
+    shown = recorded_html(thaw(freeze(value)))
+    shown.encode()
+    assert "<script" not in shown
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "null"),
+        (True, "true"),
+        (0, "0"),
+        (-0.0, "-0.0"),
+        (float("nan"), "NaN"),
+        (float("inf"), "Infinity"),
+        (2**63, "9223372036854775808"),
+        (Decimal("1.10"), "1.10"),
+        (b"\x00\xff", "2 bytes: 00 ff"),
+        (Marker("unencodable", "socket.socket"), "socket.socket: could not be recorded (unencodable)"),
+        (datetime(2026, 1, 2, tzinfo=UTC), "2026-01-02 00:00:00+00:00"),
+    ],
+)
+def test_a_scalar_is_spelt_as_it_was_recorded(value: object, words: str) -> None:  # CAP-9
+    assert spelt(value) == words
+
+
+def test_null_and_the_word_null_look_different() -> None:  # CAP-7
+    assert recorded_html(None) != recorded_html("null")
+    assert "empty text" in recorded_html("")
+    assert "empty list" in recorded_html([])
+    assert "empty object" in recorded_html({})
+
+
+def test_keys_that_are_not_text_say_their_type() -> None:  # CAP-9
+    shown = recorded_html({1: "a", "1": "b"})
+    assert '1 <span class="soft">(int)</span>' in shown
+    assert "<dt>1</dt>" in shown
+
+
+def test_a_dict_with_counting_keys_stays_a_dict() -> None:
+    assert "<dl" in recorded_html({"0": "x", "2": "y"})
+
+
+def test_like_objects_are_a_table_and_unlike_ones_are_not() -> None:
+    alike = recorded_html([{"a": 1, "b": 2}, {"a": 3, "b": 4}])
+    assert "<th" in alike
+    assert ">4</span>" in alike
+    assert "<th" not in recorded_html([{"a": 1, "b": 2}, {"a": 3, "c": 4}])
+
+
+def test_what_is_nested_too_deep_for_tables_is_still_there() -> None:
+    value: Any = "the end"
+    for _ in range(100):
+        value = [value]
+    assert "the end" in recorded_html(value)
+
+
+@pytest.mark.parametrize(
+    ("verb", "chips", "words"),
+    [
+        ("raise", 200, "raises to 200"),
+        ("raise", None, "raises"),
+        ("call", 24, "calls 24"),
+        ("fold", None, "folds"),
+        ("check", 0, "checks"),
+        ("jump", 3, "jump 3"),
+        ("<b>", None, "<b>"),
+    ],
+)
+def test_an_action_in_words(verb: str, chips: int | None, words: str) -> None:
+    assert action_words(verb, chips) == words

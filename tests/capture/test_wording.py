@@ -1,0 +1,82 @@
+"""Why a turn is not here: one sentence for each reason, and never the wrong one."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from capture.reading import Hand, TurnView
+from capture.wording import absence, age_limit, empty_hand, losses, outcome_counts, remaining
+from tests.capture.making import turn
+
+NOW = datetime(2026, 11, 29, 14, 0, tzinfo=UTC)
+DAY = timedelta(days=1)
+PLAIN = TurnView("rocky", 1, None, capture_outcome="recorded", played_at=NOW - timedelta(hours=1))
+
+
+def why(view: TurnView, *, answered: bool = True) -> str:
+    return absence(view, now=NOW, ttl=DAY, buffer_answered=answered)
+
+
+@pytest.mark.parametrize(
+    ("view", "part"),
+    [
+        (
+            replace(PLAIN, is_fallback=True, fallback_reason="timeout", capture_outcome="none"),
+            "No decision was made: timeout",
+        ),
+        (replace(PLAIN, capture_outcome="dropped", capture_reason="buffer full"), "lost (dropped: buffer full)"),
+        (replace(PLAIN, capture_outcome="failed"), "lost (failed)"),
+        (replace(PLAIN, damaged="the envelope is gone"), "cannot be rebuilt: the envelope is gone"),
+        (replace(PLAIN, played_at=NOW - DAY), "Expired: captured turns live 24 hours"),
+        (replace(PLAIN, capture_outcome="pending"), "still on its way, or was lost"),
+        (PLAIN, "in the buffer no more, though its time is not over"),
+    ],
+)
+def test_each_absence_has_its_own_reason(view: TurnView, part: str) -> None:  # VW-6
+    assert part in why(view)
+
+
+def test_a_silent_buffer_is_never_called_empty() -> None:  # VW-6
+    assert "does not answer" in why(PLAIN, answered=False)
+
+
+def test_what_the_ledger_knows_holds_even_when_the_buffer_is_silent() -> None:  # RD-2
+    lost = replace(PLAIN, capture_outcome="dropped")
+    assert "lost" in why(lost, answered=False)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(86400, "24 hours"), (3600, "1 hour"), (90, "90 seconds"), (120, "2 minutes"), (1, "1 second")],
+)
+def test_how_long_captures_live(seconds: int, words: str) -> None:
+    assert age_limit(timedelta(seconds=seconds)) == words
+
+
+def test_losses_count_decisions_alone() -> None:  # CAP-10
+    views = [
+        *(replace(PLAIN, action_index=i) for i in range(7)),
+        replace(PLAIN, capture_outcome="dropped", capture_reason="buffer full"),
+        replace(PLAIN, is_fallback=True, capture_outcome="none"),
+    ]
+    assert losses(views) == "7 of 8 turns recorded, 1 dropped: buffer full"
+    assert losses(views[:7]) == ""
+
+
+def test_a_hands_counts_name_what_became_of_each() -> None:
+    views = [replace(PLAIN, turn=turn()), PLAIN, replace(PLAIN, is_fallback=True, capture_outcome="none")]
+    assert outcome_counts(views) == ["1 recorded", "1 fallback", "1 gone"]
+
+
+def test_a_hand_with_one_recorded_turn_is_not_empty() -> None:  # VW-6
+    hand = Hand("T-1", 7, [replace(PLAIN, turn=turn()), PLAIN], True)
+    assert empty_hand(hand, now=NOW, ttl=DAY) == ""
+
+
+def test_what_is_left_of_a_hands_time_is_the_first_turns() -> None:
+    early = replace(PLAIN, turn=turn(), played_at=NOW - timedelta(hours=3))
+    late = replace(PLAIN, turn=turn(), played_at=NOW - timedelta(minutes=1))
+    assert remaining(Hand("T-1", 7, [early, late], True), now=NOW, ttl=DAY) == "expires in 21 h"
+    kept = [replace(view, kept=True) for view in (early, late)]
+    assert remaining(Hand("T-1", 7, kept, True), now=NOW, ttl=DAY) == ""
