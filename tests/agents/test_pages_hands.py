@@ -162,6 +162,12 @@ def test_an_all_in_given_as_a_number_was_chosen(client: Client) -> None:  # VW-3
     assert (CHOSE in said, "It asked for raise" in said) == (True, False)
 
 
+def test_a_renamed_action_was_chosen_too(client: Client) -> None:  # VW-3
+    play([turn("rocky", 0, **asked(asked_action="bet", change="rename"))])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert (CHOSE in said, "It asked for" in said, "CLAMPED" in said) == (True, False, False)
+
+
 def test_a_turn_whose_answer_could_not_be_read_is_not_said_to_have_chosen(client: Client) -> None:  # VW-3
     play([turn("rocky", 0, choice_source=None, asked_action=None, asked_amount=None)])
     charge_all(charge("rocky", 1, is_fallback=True))
@@ -264,6 +270,16 @@ def test_looking_at_ones_own_turns_is_nobodys_business_and_an_operators_look_is_
     operator.get("/agents/rocky/hand/raw", WHERE | {"turn": "0", "part": "prompt"})
     noted = AuditEntry.objects.get()
     assert (noted.actor_name, noted.deed, noted.agent_id) == ("operator", Deed.OPENED, "rocky")
+
+
+def test_an_operators_look_at_a_whole_hand_is_noted_for_every_agent_in_it(admin_client: Client) -> None:  # VW-7
+    play([turn("rocky", 0), turn("nit", 1)])
+    for _ in range(2):
+        admin_client.get("/agent-capture", WHERE)
+    admin_client.get("/agent-capture/part", WHERE | {"agent": "rocky", "turn": "0", "part": "prompt"})
+    admin_client.get("/agent-capture", WHERE | {"hand": "8"})
+    noted = AuditEntry.objects.order_by("agent_id").values_list("deed", "agent_id", "table_id", "hand_number")
+    assert list(noted) == [(Deed.OPENED, "nit", TABLE, HAND), (Deed.OPENED, "rocky", TABLE, HAND)]
 
 
 BAD = [{}, {"table": "T"}, {"hand": "1"}, {"table": "a\0", "hand": "1"}, {"table": "T", "hand": "9" * 30}]

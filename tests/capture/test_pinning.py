@@ -21,6 +21,7 @@ from capture.models import AgentCallRecord
 from capture.pinning import Outcome, PinResult, pin, unpin
 from capture.reading import read_hand
 from capture.sources import LocalHands, SourceError
+from tests.capture.elsewhere import host_that
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
 from tests.faults.proxy import Proxy
 
@@ -121,6 +122,18 @@ def test_a_silent_redis_is_an_error_and_never_an_outcome(settings) -> None:  # P
     with pytest.raises(SourceError) as raised:
         LocalHands().pin(TABLE, HAND, agent_id="rocky", actor=None)
     assert raised.value.status == 503
+
+
+@pytest.mark.django_db
+def test_a_hanging_redis_is_given_up_and_is_an_error_too(settings) -> None:  # SF-5, PIN-2
+    enough = threading.Event()
+    with host_that(lambda client: enough.wait(30)) as url:
+        where = url.replace("http", "redis")
+        settings.CACHES = {**settings.CACHES, "capture": {**settings.CACHES["capture"], "LOCATION": where}}
+        with pytest.raises(BufferUnavailable, match="timed out"):
+            keep()
+        assert not read_hand(TABLE, HAND, agent_id="rocky").buffer_answered
+    enough.set()
 
 
 @pytest.mark.django_db
