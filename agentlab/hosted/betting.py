@@ -1,17 +1,22 @@
 """No-limit betting by tournament rules, as a thin layer over PokerKit's state.
 
-PokerKit 0.7.7 departs from the rules of the Tournament Directors Association in three places; this corrects them:
+PokerKit 0.7.7 departs from the rules of the Tournament Directors Association in five places; this corrects them:
 
 - A big blind that is all-in for less still makes the others call the whole big blind, and raise from there.
 - An all-in for less than a full bet or raise does not let a player raise who has acted already, unless what he faces
   (several such all-ins together) is a full bet or raise. PokerKit forgets the big blind and checks as first bets, and
   forgets earlier short all-ins once a full raise's worth of them has passed.
 - A player who owes nothing and may not raise (all others all-in) is not asked.
+- With two players the button acts first before the flop, also where both blinds are equal.
+- Every side pot is split by itself. PokerKit joins pots once the hands that kept them apart have lost, so that an odd
+  chip of each becomes an even one of both.
 """
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from pokerkit import CompletionBettingOrRaisingTo, State
+from pokerkit import CompletionBettingOrRaisingTo, Pot, State
 
 
 @dataclass
@@ -20,6 +25,12 @@ class TournamentState(State):
 
     full_raise: int = field(default=0, init=False)
     acted: set[int] = field(default_factory=set, init=False)
+    contested: list[Pot] = field(default_factory=list, init=False)
+    """The pots as they stood when the showdown began."""
+
+    @property
+    def pots(self) -> Iterator[Pot]:
+        yield from self.contested if sum(self.statuses) > 1 and self.contested else super().pots
 
     @property
     def price(self) -> int:
@@ -81,6 +92,14 @@ class TournamentState(State):
         self.full_raise = self.street.min_completion_betting_or_raising_amount
         self.acted.clear()
         super()._begin_betting()
+        heads_up = self.player_count == len(self.actor_indices) == 2
+        if heads_up and self.street_index == 0 and self.bets[0] == self.bets[1]:
+            self.opener_index = 1
+            self.actor_indices = deque((1, 0))
+
+    def _begin_showdown(self) -> None:
+        self.contested = list(super().pots)
+        super()._begin_showdown()
 
     def _pop_actor_index(self) -> int:
         actor = int(super()._pop_actor_index())

@@ -60,7 +60,8 @@ class Deal:
     hole_cards: tuple[tuple[str, str], ...]
     board: tuple[str, str, str, str, str]
     ante_trimming: bool = False
-    """Whether an ante that a shorter stack cannot match is given back."""
+    """Whether antes are bets like any other: a stack too short for its ante wins of each other one no more than it has
+    put in. Otherwise they are dead money for whoever wins the main pot, as a big blind's ante for all is."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what is no deal."""
@@ -91,6 +92,7 @@ def deal(deck: Sequence[str], stacks: Sequence[int], *, small_blind: int, big_bl
         min_bet=big_blind,
         hole_cards=tuple((deck[index], deck[count + index]) for index in range(count)),
         board=(board[0], board[1], board[2], board[3], board[4]),
+        ante_trimming=True,
     )
 
 

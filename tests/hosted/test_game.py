@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from agentlab.hosted.game import Deal, Hand, IllegalMove, deal, next_button, seat_order, shuffled
 from tests.hosted.hands import make_hand, play, stacks
+from tests.hosted.reckoning import Reckoning
 
 DEEP = 10_000
 
@@ -200,6 +201,29 @@ def test_with_two_players_the_button_posts_small_acts_first_and_then_last() -> N
     assert (hand.view().street, hand.to_act) == ("flop", 4)
 
 
+def test_with_two_players_and_equal_blinds_the_button_is_still_first() -> None:  # HA-9
+    hand = make_hand([DEEP, DEEP], blinds=(5, 5))
+    assert (hand.to_act, hand.legal().moves) == (1, ("check", "raise"))
+    play(hand, "c", "c")
+    assert (hand.view().street, hand.to_act) == ("flop", 0)
+
+
+def test_a_stack_too_short_for_its_ante_wins_only_as_much_of_the_others() -> None:  # HA-9
+    deck = ["Ah", "7d", "8c", "As", "2c", "3d", "Ac", "Kc", "9h", "6s", "4s"]
+    hand = Hand(deal(deck, [1, 300, 300], small_blind=1, big_blind=3, ante=3), (0, 1, 2))
+    play(hand, *"cccccccc")
+    assert hand.settlement().outcomes[0].stack == 3
+
+
+def test_each_side_pot_is_split_by_itself_down_to_its_odd_chip() -> None:  # HA-9
+    # Five put in 5 and three of them 7 more; indices 1 and 2 tie for both pots.
+    cards = ["2c3c", "AhKh", "AdKd", "7d2s", "2h3h"]
+    hand = make_hand([5, 12, 12, 500, 500], blinds=(1, 2), cards=cards, board="AcKc5h6s9s")
+    play(hand, 5, "c", "c", "c", 12, "c", "c", "f")
+    assert hand.settlement().pots == ((25, {1: 13, 2: 12}), (21, {1: 11, 2: 10}))
+    assert stacks(hand) == [0, 24, 22, 488, 495]
+
+
 def test_three_players_that_become_two_keep_the_order() -> None:  # HA-9
     button = next_button([0, 1, 2], None)
     assert seat_order([0, 1, 2], button) == (1, 2, 0)
@@ -288,6 +312,28 @@ def test_one_seed_deals_the_same_cards_and_leaves_the_global_source_alone() -> N
     assert shuffled("a", 3) != shuffled("a", 4)
     assert random.getstate() == state
     assert shuffled(None, 1) != shuffled(None, 1)
+
+
+def test_another_engine_finds_the_same_order_the_same_choices_and_the_same_stacks() -> None:  # HA-9
+    for seed in range(150):
+        source = random.Random(seed)
+        least = source.choice([1, 2, 3, 5, 100])
+        amounts = [
+            source.choice([source.randint(1, 2 * least), source.randint(1, 8 * least), 100 * least])
+            for _ in range(source.randint(2, 9))
+        ]
+        ante = source.choice([0, 0, 1, least])
+        dealt = deal(shuffled(seed, 1), amounts, small_blind=max(1, least // 2), big_blind=least, ante=ante)
+        hand, other = Hand(dealt, range(len(amounts))), Reckoning(dealt)
+        while not hand.over:
+            legal = hand.legal()
+            assert (hand.to_act, legal) == (other.to_act, other.legal()), seed
+            move = source.choice((*legal.moves, "call") if "call" in legal.moves else legal.moves)
+            amount = source.choice([legal.least, legal.most]) if move == "raise" else None
+            hand.act(move, amount)
+            other.act(move, amount)
+        assert other.to_act is None, seed
+        assert stacks(hand) == other.stacks, seed
 
 
 # Whatever is played -------------------------------------------------------------------------------------------
