@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factory.importers import images, jsonl
-from factory.importers.found import FoundAttempt, FoundSession, FoundToolCall, TooLargeError
-from factory.importers.turns import Index, Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, text, total
+from factory.importers.building import TurnBuilder, attempts, index_notes
+from factory.importers.found import FoundSession, FoundToolCall, TooLargeError
+from factory.importers.turns import Place, Turn, build_index
+from factory.importers.values import count, items, mapping, moment, text
 from factory.items import PacketItem
 
 FORMAT = "Claude Code session"
@@ -72,9 +73,10 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
         title=facts.get("summary", ""),
         workspace=facts.get("cwd", ""),
         started_at=moment(facts.get("timestamp")),
-        notes=_notes(index),
+        notes=["The system prompt is not in a Claude Code file.", *index_notes(index)],
     )
-    session.attempts = _attempts(file, index, name if is_subagent else session_id, session, is_subagent)
+    phase, name_of_turns = ("sub-agent", name) if is_subagent else ("turn", session_id)
+    session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase), session)
     return session
 
 
@@ -89,15 +91,6 @@ def _facts(file: BinaryIO) -> dict[str, str]:
         if row.get("type") == "summary":
             found["summary"] = text(row.get("summary"))
     return found
-
-
-def _notes(index: Index) -> list[str]:
-    notes = ["The system prompt is not in a Claude Code file."]
-    if index.unreachable:
-        notes.append(f"{index.unreachable} rows name a parent that is not in this file.")
-    if index.unfinished:
-        notes.append("The last line is not complete: the file was still being written.")
-    return notes
 
 
 def _place(value: object) -> Place:
@@ -134,46 +127,18 @@ def _content(row: dict[str, Any]) -> object:
     return message if isinstance(message, str) else mapping(message).get("content")
 
 
-def _attempts(
-    file: BinaryIO, index: Index, session_id: str, session: FoundSession, is_subagent: bool
-) -> Iterator[FoundAttempt]:
-    cached = 0
-    for turn in index.turns:
-        builder = _Builder(turn, session_id, "sub-agent" if is_subagent else "turn")
-        for offset, length in turn.places:
-            builder.add(mapping(jsonl.read_at(file, offset, length)))
-        found = builder.attempt()
-        cached += builder.cached
-        yield found
-    if cached:
-        session.notes.append(f"Input tokens leave out {cached:,} that the provider read from or wrote to its cache.")
-
-
-class _Builder:
-    """Puts one attempt together from the rows of its turn."""
+class _Builder(TurnBuilder):
+    input_name, output_name = "input_tokens", "output_tokens"
+    cache_names = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
     def __init__(self, turn: Turn, session_id: str, phase: str) -> None:
-        self.found = FoundAttempt(
-            record_id=turn.record_id,
-            phase=phase,
-            session_id=session_id,
-            provider="anthropic",
-            turn_index=turn.index,
-            previous=turn.previous.record_id if turn.previous else None,
-        )
-        self.calls: dict[str, FoundToolCall] = {}
-        self.early: dict[str, dict[str, Any]] = {}
+        super().__init__(turn, session_id, phase)
+        self.found.provider = "anthropic"
         self.usage: dict[str, dict[str, Any]] = {}  # by API message: the row with the most output tokens
-        self.replies: list[str] = []
         self.interrupted = False
-        self.stop: str | None = None
-        self.cached = 0
 
     def add(self, row: dict[str, Any]) -> None:
-        at = moment(row.get("timestamp"))
-        if at is not None:
-            self.found.started_at = self.found.started_at or at
-            self.found.ended_at = max(at, self.found.ended_at or at)
+        self.seen_at(moment(row.get("timestamp")))
         if row.get("type") == "system":
             self.found.notes.append("After this point the session's history was replaced by a summary.")
         elif row.get("type") == "assistant":
@@ -182,6 +147,9 @@ class _Builder:
             self._user(row)
         else:
             self._other_user(row)
+
+    def usages(self) -> list[dict[str, Any]]:
+        return list(self.usage.values())
 
     def _user(self, row: dict[str, Any]) -> None:
         content = _content(row)
@@ -200,7 +168,8 @@ class _Builder:
             self.interrupted = self.interrupted or content.startswith(_INTERRUPTED)
         for block in map(mapping, items(content)):
             if block.get("type") == "tool_result":
-                self._result(text(block.get("tool_use_id")), block)
+                output, failed = _result_text(block.get("content")), block.get("is_error") is True
+                self.result(text(block.get("tool_use_id")), output, is_error=failed)
             elif text(block.get("text")).startswith(_INTERRUPTED):
                 self.interrupted = True
 
@@ -209,13 +178,15 @@ class _Builder:
         if row.get("isApiErrorMessage"):
             self.found.state, self.found.failure = "failed", "provider"
         self.found.model = text(message.get("model")) or self.found.model
-        self.stop = text(message.get("stop_reason")) or self.stop
         self._count(message, text(row.get("requestId")))
         for block in map(mapping, items(message.get("content"))):
             if block.get("type") == "text" and text(block.get("text")):
                 self.replies.append(block["text"])
             elif block.get("type") == "tool_use":
-                self._call(block, row)
+                given = block.get("input")
+                written = json.dumps(given, ensure_ascii=False) if given is not None else ""
+                call = FoundToolCall(text(block.get("name")), written, started_at=moment(row.get("timestamp")))
+                self.call(text(block.get("id")), call)
 
     def _count(self, message: dict[str, Any], request_id: str) -> None:
         usage = mapping(message.get("usage"))
@@ -226,43 +197,7 @@ class _Builder:
         if key not in self.usage or (count(usage.get("output_tokens")) or 0) > (known or 0):
             self.usage[key] = usage
 
-    def _call(self, block: dict[str, Any], row: dict[str, Any]) -> None:
-        given = block.get("input")
-        arguments = json.dumps(given, ensure_ascii=False) if given is not None else ""
-        call = FoundToolCall(text(block.get("name")), arguments, started_at=moment(row.get("timestamp")))
-        self.found.tool_calls.append(call)
-        call_id = text(block.get("id"))
-        self.calls[call_id] = call
-        if call_id in self.early:
-            self._result(call_id, self.early.pop(call_id))
-
-    def _result(self, call_id: str, block: dict[str, Any]) -> None:
-        call = self.calls.get(call_id)
-        if call is None:
-            self.early[call_id] = block
-            return
-        call.output = _result_text(block.get("content"))
-        call.is_error = block.get("is_error") is True
-
-    def attempt(self) -> FoundAttempt:
-        found = self.found
-        if found.user_prompt is None:
-            found.notes.append("The message that began this turn is not in the file.")
-        if self.replies:
-            found.reply = "\n\n".join(self.replies)
-        usages = list(self.usage.values())
-        found.input_tokens = total([count(usage.get("input_tokens")) for usage in usages])
-        found.output_tokens = total([count(usage.get("output_tokens")) for usage in usages])
-        names = ("cache_read_input_tokens", "cache_creation_input_tokens")
-        self.cached = sum((count(usage.get(name)) or 0) for usage in usages for name in names)
-        for block in self.early.values():
-            found.tool_calls.append(
-                FoundToolCall("a call that is not in the file", "", _result_text(block.get("content")))
-            )
-        self._end()
-        return found
-
-    def _end(self) -> None:
+    def end(self) -> None:
         found = self.found
         if self.interrupted:
             found.state, found.error = "cancelled", "interrupted by the user"

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factory.importers import images, jsonl
-from factory.importers.found import FoundAttempt, FoundSession, FoundToolCall
+from factory.importers.building import TurnBuilder, attempts, index_notes
+from factory.importers.found import FoundSession, FoundToolCall
 from factory.importers.turns import Index, Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, money, text, total
+from factory.importers.values import count, items, mapping, moment, money, text
 from factory.items import PacketItem
 
 SESSION, EVENTS = "pi session", "pi event stream"
@@ -46,7 +47,7 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
         started_at=moment(header.get("timestamp")),
         notes=_session_notes(header, index),
     )
-    session.attempts = _attempts(file, index, session_id, session)
+    session.attempts = attempts(file, index, lambda turn: _Builder(turn, session_id), session)
     yield session
 
 
@@ -80,11 +81,7 @@ def _session_notes(header: dict[str, Any], index: Index) -> list[str]:
         notes.append("The file has no readable session header: session id unknown.")
     if parent := text(header.get("parentSession")) or text(header.get("branchedFrom")):
         notes.append(f"Forked from {parent}.")
-    if index.unreachable:
-        notes.append(f"{index.unreachable} records name a parent that is not in this file.")
-    if index.unfinished:
-        notes.append("The last line is not complete: the file was still being written.")
-    return notes
+    return notes + index_notes(index)
 
 
 def _place_entry(value: object) -> Place:
@@ -122,51 +119,23 @@ def _place_event(value: object) -> Place:
     return Place("hidden" if kind in _HIDDEN_EVENTS else "unknown")
 
 
-def _attempts(file: BinaryIO, index: Index, session_id: str, session: FoundSession) -> Iterator[FoundAttempt]:
-    cached = 0
-    for turn in index.turns:
-        builder = _Builder(turn, session_id)
-        for offset, length in turn.places:
-            builder.add(mapping(jsonl.read_at(file, offset, length)))
-        cached += builder.cached
-        yield builder.attempt()
-    if cached:
-        session.notes.append(f"Input tokens leave out {cached:,} that the provider read from or wrote to its cache.")
-
-
-class _Builder:
-    """Puts one attempt together from the records of its turn."""
+class _Builder(TurnBuilder):
+    input_name, output_name, cache_names = "input", "output", ("cacheRead", "cacheWrite")
 
     def __init__(self, turn: Turn, session_id: str) -> None:
-        self.found = FoundAttempt(
-            record_id=turn.record_id,
-            phase="turn",
-            session_id=session_id,
-            turn_index=turn.index,
-            previous=turn.previous.record_id if turn.previous else None,
-        )
-        self.calls: dict[str, FoundToolCall] = {}
-        self.early: dict[str, dict[str, Any]] = {}  # results that stand before their call
-        self.usages: list[dict[str, Any]] = []
-        self.replies: list[str] = []
-        self.last: dict[str, Any] = {}
-        self.failed_tries: list[str] = []
-        self.cached = 0
+        super().__init__(turn, session_id)
+        self.replied: list[dict[str, Any]] = []  # the assistant's messages
 
     def add(self, record: dict[str, Any]) -> None:
+        message = mapping(record.get("message"))
         if record.get("type") == "compaction":
             self._compacted(record)
         elif record.get("type") in {"message", "message_end"}:
-            self._message(mapping(record.get("message")), record)
-        self._seen_at(record)
+            self._message(message, record)
+        self.seen_at(moment(record.get("timestamp")) or moment(message.get("timestamp")))
 
-    def _seen_at(self, record: dict[str, Any]) -> None:
-        at = moment(record.get("timestamp")) or moment(mapping(record.get("message")).get("timestamp"))
-        if at is None:
-            return
-        if self.found.started_at is None:
-            self.found.started_at = at
-        self.found.ended_at = max(at, self.found.ended_at or at)
+    def usages(self) -> list[dict[str, Any]]:
+        return [mapping(message.get("usage")) for message in self.replied]
 
     def _compacted(self, record: dict[str, Any]) -> None:
         before = count(record.get("tokensBefore"))
@@ -174,91 +143,52 @@ class _Builder:
         self.found.notes.append(f"After this turn the session's history{size} was replaced by a summary.")
 
     def _message(self, message: dict[str, Any], record: dict[str, Any]) -> None:
-        role = message.get("role")
+        role, said = message.get("role"), _message_text(message.get("content"))
         if role == "user":
-            self.found.user_prompt = _message_text(message.get("content"))
-            self.found.inputs = _inputs(message.get("content"), self.found.user_prompt or "")
+            self.found.user_prompt = said
+            self.found.inputs = _inputs(message.get("content"), said or "")
         elif role == "assistant":
-            self._reply(message, record)
+            self._reply(message, said, record)
         elif role == "toolResult":
-            self._result(text(message.get("toolCallId")), message)
+            failed = message.get("isError") is True
+            name = text(message.get("toolName")) or "a call"
+            self.result(text(message.get("toolCallId")), said or "", is_error=failed, name=name)
         elif role == "bashExecution":
-            output = text(message.get("output"))
             failed = message.get("exitCode") not in {0, None}
-            self.found.tool_calls.append(
-                FoundToolCall("bash, typed by the user", text(message.get("command")), output, failed)
-            )
+            command, output = text(message.get("command")), text(message.get("output"))
+            self.found.tool_calls.append(FoundToolCall("bash, typed by the user", command, output, failed))
 
-    def _reply(self, message: dict[str, Any], record: dict[str, Any]) -> None:
-        if self.last.get("stopReason") == "error":
-            self.failed_tries.append(text(self.last.get("errorMessage")))
-        self.last = message
+    def _reply(self, message: dict[str, Any], said: str | None, record: dict[str, Any]) -> None:
+        self.replied.append(message)
         self.found.model = text(message.get("model")) or self.found.model
         self.found.provider = text(message.get("provider")) or self.found.provider
-        self.usages.append(mapping(message.get("usage")))
-        if said := _message_text(message.get("content")):
+        if said:
             self.replies.append(said)
-        for block in items(message.get("content")):
-            if mapping(block).get("type") == "toolCall":
-                self._call(mapping(block), record)
+        for block in map(mapping, items(message.get("content"))):
+            if block.get("type") == "toolCall":
+                given = block.get("arguments")
+                written = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
+                call = FoundToolCall(text(block.get("name")), written, started_at=moment(record.get("timestamp")))
+                self.call(text(block.get("id")), call)
 
-    def _call(self, block: dict[str, Any], record: dict[str, Any]) -> None:
-        arguments = block.get("arguments")
-        written = (
-            arguments
-            if isinstance(arguments, str)
-            else json.dumps(arguments if arguments is not None else {}, ensure_ascii=False)
-        )
-        call = FoundToolCall(text(block.get("name")), written, started_at=moment(record.get("timestamp")))
-        self.found.tool_calls.append(call)
-        call_id = text(block.get("id"))
-        self.calls[call_id] = call
-        if call_id in self.early:
-            self._result(call_id, self.early.pop(call_id))
-
-    def _result(self, call_id: str, message: dict[str, Any]) -> None:
-        call = self.calls.get(call_id)
-        if call is None:
-            self.early[call_id] = message
-            return
-        call.output = _message_text(message.get("content")) or ""
-        call.is_error = message.get("isError") is True
-
-    def attempt(self) -> FoundAttempt:
+    def end(self) -> None:
         found = self.found
-        if found.user_prompt is None:
-            found.notes.append("The message that began this turn is not in the file.")
-        if self.replies:
-            found.reply = "\n\n".join(self.replies)
-        found.input_tokens = total([count(usage.get("input")) for usage in self.usages])
-        found.output_tokens = total([count(usage.get("output")) for usage in self.usages])
-        self.cached = sum(
-            (count(usage.get(name)) or 0) for usage in self.usages for name in ("cacheRead", "cacheWrite")
-        )
-        costs = [cost for usage in self.usages if (cost := money(mapping(usage.get("cost")).get("total"))) is not None]
-        found.cost = sum(costs[1:], costs[0]) if costs else None
-        for message in self.early.values():
-            name = text(message.get("toolName")) or "unknown tool"
-            found.tool_calls.append(
-                FoundToolCall(f"{name} (its call is not in the file)", "", _message_text(message.get("content")))
-            )
-        for error in self.failed_tries:
-            found.notes.append(
-                f"The provider failed and was asked again within this attempt: {error or 'no reason recorded'}"
-            )
-        self._end()
-        return found
-
-    def _end(self) -> None:
-        found, stop = self.found, self.last.get("stopReason")
+        costs = [money(mapping(usage.get("cost")).get("total")) for usage in self.usages()]
+        known = [cost for cost in costs if cost is not None]
+        found.cost = sum(known[1:], known[0]) if known else None
+        for message in self.replied[:-1]:
+            if message.get("stopReason") == "error":
+                why = text(message.get("errorMessage")) or "no reason recorded"
+                found.notes.append(f"The provider failed and was asked again within this attempt: {why}")
+        last = self.replied[-1] if self.replied else {}
+        stop, why = last.get("stopReason"), text(last.get("errorMessage"))
         if stop == "error":
             found.state, found.failure = "failed", "provider"
-            found.error = text(self.last.get("errorMessage")) or "the provider failed; no reason is recorded"
+            found.error = why or "the provider failed; no reason is recorded"
         elif stop == "aborted":
-            found.state, found.error = "cancelled", text(self.last.get("errorMessage")) or "aborted"
-        elif not self.last:
-            found.state, found.failure = "failed", "interrupted"
-            found.error = "no reply is recorded"
+            found.state, found.error = "cancelled", why or "aborted"
+        elif not last:
+            found.state, found.failure, found.error = "failed", "interrupted", "no reply is recorded"
         elif stop == "toolUse":
             found.state, found.failure = "failed", "interrupted"
             found.error = "the session ends, or goes on to another message, after a tool call"
