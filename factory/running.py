@@ -104,6 +104,7 @@ def _carry_out(
 ) -> RunEnd:
     workspace = _workspace(tracer.run.pk)
     tracer.place(str(workspace))
+    progress(f"run {tracer.run.pk}, workspace {workspace}")
     session = provider.open(workspace, tracer.run.pk)
     try:
         return WorkflowRun(

@@ -125,3 +125,17 @@ def test_pages_end_with_a_line_where_they_can() -> None:  # AI-6
     text = "".join(f"{number}\n" for number in range(40_000))
     artifact = Artifact(text.encode(), recognise(text.encode()), "")
     assert all(artifact.page(number).endswith("\n") for number in range(1, artifact.page_count + 1))
+
+
+@pytest.mark.parametrize("preview_kind", ["text", "image", "none", "", "html"])
+@pytest.mark.parametrize("artifact_status", ["available", "evicted", "never_captured", "trusted"])
+def test_no_value_of_a_row_relaxes_the_containment(
+    root: Path, tmp_path: Path, artifact_status: str, preview_kind: str
+) -> None:  # AI-6
+    (tmp_path / "snapshots_old").mkdir()
+    (tmp_path / "snapshots_old" / "1").write_bytes(TEXT)
+    for attempt_id in ("../snapshots_old", str(tmp_path / "snapshots_old"), "snapshots_old"):
+        copy = stored(attempt_id=attempt_id, artifact_status=artifact_status, preview_kind=preview_kind)
+        refusal(root, copy)
+    for seq in (0, -1, 2):
+        refusal(root, stored(seq=seq, artifact_status=artifact_status, preview_kind=preview_kind))

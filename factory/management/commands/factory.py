@@ -62,11 +62,14 @@ class Command(BaseCommand):
                 self._reconcile(store, dry_run=options["dry_run"])
         except (RequestError, ProviderError, StoreError) as error:
             raise CommandError(str(error)) from None
+        except KeyboardInterrupt:  # outside an attempt; inside one it is recorded
+            raise CommandError("interrupted", returncode=EXIT_CODES["cancelled"]) from None
         except DatabaseError as error:
             raise CommandError(f"the database failed: {error}".strip().splitlines()[0]) from None
 
     def _run(self, store: SnapshotStore, **options: Any) -> None:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, _interrupt_once)
         provider = provider_for(options["provider"])
         request = resolve_request(options["request"], force=options["force"])
         owner_id = _owner(options["owner"])
@@ -105,6 +108,13 @@ class Command(BaseCommand):
         self.stdout.write(("would be done: " if dry_run else "done: ") + _counted(report))
         if report.failed:
             raise CommandError(f"could not remove {', '.join(report.failed)}")
+
+
+def _interrupt_once(signum: int, frame: object) -> None:
+    """The first signal ends the run; a second one must not cut off what is being written about it."""
+    for one in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_IGN)
+    raise KeyboardInterrupt
 
 
 def _counted(report: Reconciled) -> str:
