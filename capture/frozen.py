@@ -1,9 +1,9 @@
 """Freezing: any Python value into MessagePack bytes, once, and back.
 
-Exact builtins go straight through msgspec. Everything else (Decimals, dates, enums, dataclasses, structs, lone
-surrogates, integers past 64 bits, objects that nobody can encode) takes a careful walk that calls no method of a
-host object and tags what MessagePack has no word for with an extension type, so that nothing in the data can be
-mistaken for a tag. Tuples and sets are read back as lists, dataclasses and structs as dicts, enums as their values.
+Exact builtins are packed in C, with dates, Decimals and the like tagged on the way. What is left (enums, dataclasses,
+structs, subclasses, lone surrogates, cycles, objects that nobody can encode) takes a careful walk that calls no method
+of a host object. What MessagePack has no word for is an extension type, so that nothing in the data can be mistaken for
+a tag. Tuples and sets are read back as lists, dataclasses and structs as dicts, enums as their values.
 """
 
 import collections
@@ -11,25 +11,21 @@ import dataclasses
 import datetime
 import decimal
 import enum
-import marshal
 import math
 import types
 import uuid
 import zoneinfo
 from base64 import b64encode
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
+import msgpack
 import msgspec
-from msgspec.msgpack import Ext
 
 MAX_DEPTH: Final = 200  # deeper than any memory, and shallow enough for every reader's stack
 _TAGGED: Final = 1  # extension code: "kind\0payload"
 _LEAST_INT, _MOST_INT = -(2**63), 2**64 - 1  # what MessagePack has room for
 _LONGEST_INT: Final = 10_000  # bits; Python refuses to print integers past 4300 digits
-
-_encode = msgspec.msgpack.Encoder().encode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,22 +39,22 @@ class Marker:
 def freeze(value: object) -> bytes:
     """The value as MessagePack, cut loose from whatever happens to it later. Never raises for what a value is."""
     try:
-        # marshal takes exact builtins and nothing else: a type check at the speed of C (its bytes are thrown away).
-        # Without it msgspec would write Decimal, Enum and datetime as text, and they would come back as text.
-        marshal.dumps(value)  # type: ignore[arg-type]
-        return _encode(value)
+        return _pack(value)
     except (ValueError, TypeError, OverflowError, RecursionError):  # UnicodeEncodeError is a ValueError
-        return _encode_plain(_Walk().plain(value, 0))
+        return _pack(_Walk().plain(value, 0))
+
+
+def _pack(value: object) -> bytes:
+    """In C for what is exactly a builtin; `_odd_one` is asked for everything else. A packer serves one call, as two
+    threads may not share one."""
+    packed: bytes = msgpack.Packer(default=_odd_one, strict_types=True, buf_size=32_768).pack(value)
+    return packed
 
 
 def thaw(frozen: bytes) -> Any:
     """The plain Python value in `frozen`. Raises ValueError where the bytes are not what `freeze` makes."""
     try:
-        try:
-            return _decoder.decode(frozen)
-        except RecursionError:  # written at a shallower stack than we read at: a fresh stack has the room
-            with ThreadPoolExecutor(1) as fresh:
-                return fresh.submit(_decoder.decode, frozen).result()
+        return _decoder.decode(frozen)
     except (msgspec.MsgspecError, ValueError, TypeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"not a frozen value ({type(error).__name__})") from None
 
@@ -105,12 +101,12 @@ def _read_tagged(code: int, data: memoryview) -> Any:
 _decoder = msgspec.msgpack.Decoder(ext_hook=_read_tagged)
 
 
-# ---- the careful walk
+# ---- what is no builtin
 
 
-def _tagged(kind: str, payload: str | bytes) -> Ext:
+def _tagged(kind: str, payload: str | bytes) -> msgpack.ExtType:
     data = payload if isinstance(payload, bytes) else payload.encode("utf-8", "surrogatepass")
-    return Ext(_TAGGED, kind.encode() + b"\0" + data)
+    return msgpack.ExtType(_TAGGED, kind.encode() + b"\0" + data)
 
 
 def type_name(value: object) -> str:
@@ -121,7 +117,7 @@ def type_name(value: object) -> str:
     return name if module == "builtins" or not isinstance(module, str) else f"{module}.{name}"
 
 
-def _marker(kind: str, value: object) -> Ext:
+def _marker(kind: str, value: object) -> msgpack.ExtType:
     return _tagged(kind, type_name(value))
 
 
@@ -153,6 +149,35 @@ def _time(value: datetime.time) -> object:
     return _tagged("time", value.isoformat()) if _zone_is_ours(value.tzinfo) else _marker("unencodable", value)
 
 
+def _decimal(value: decimal.Decimal) -> object:
+    return _tagged("decimal", decimal.Decimal.__str__(value))
+
+
+# By their very type: subclasses carry methods of their own. No two of these pack alike, so they are safe as keys.
+_EXACT: dict[type, Callable[[Any], object]] = {
+    int: _int,
+    tuple: list,
+    decimal.Decimal: _decimal,
+    datetime.datetime: _datetime,
+    datetime.date: lambda value: _tagged("date", value.isoformat()),
+    datetime.time: _time,
+    datetime.timedelta: lambda value: _tagged("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
+    uuid.UUID: lambda value: _tagged("uuid", str(value)),
+    set: list,
+    collections.deque: list,
+}
+
+
+def _odd_one(value: object) -> object:
+    """What the packer writes for a value that is no exact builtin. Raises TypeError for one that needs the walk."""
+    plain = _EXACT.get(type(value))
+    if plain is None:
+        raise TypeError("no exact builtin")
+    return plain(value)
+
+
+# ---- the careful walk
+
 # For these and their subclasses, by the type's own method, so that no override is called.
 _ATOMS: dict[type, Callable[[Any], object]] = {
     str: lambda value: _text(str.__str__(value)),
@@ -161,15 +186,7 @@ _ATOMS: dict[type, Callable[[Any], object]] = {
     bytes: lambda value: bytes.__getitem__(value, slice(None)),
     bytearray: lambda value: bytes(bytearray.copy(value)),
     memoryview: lambda value: value.tobytes(),
-    decimal.Decimal: lambda value: _tagged("decimal", decimal.Decimal.__str__(value)),
-}
-# Subclasses of these carry methods of their own, so only the very types are taken.
-_EXACT_ATOMS: dict[type, Callable[[Any], object]] = {
-    datetime.datetime: _datetime,
-    datetime.date: lambda value: _tagged("date", value.isoformat()),
-    datetime.time: _time,
-    datetime.timedelta: lambda value: _tagged("timedelta", f"{value.days} {value.seconds} {value.microseconds}"),
-    uuid.UUID: lambda value: _tagged("uuid", str(value)),
+    decimal.Decimal: _decimal,
 }
 _SEQUENCES: dict[type, Callable[[Any], list[Any]]] = {
     list: list.copy,
@@ -248,7 +265,7 @@ class _Walk:
         if kind is not dict and kind is not list:
             if isinstance(value, enum.Enum):
                 return self.plain(object.__getattribute__(value, "_value_"), depth)
-            atom = _EXACT_ATOMS.get(kind) or _kind_of(value, _ATOMS)
+            atom = None if kind in _SEQUENCES else _EXACT.get(kind) or _kind_of(value, _ATOMS)
             if atom is not None:
                 return atom(value)
         if depth >= MAX_DEPTH:
@@ -275,46 +292,29 @@ class _Walk:
             return {name: self.plain(value, depth) for name, value in pairs}
         return self._map_of_odd_keys(pairs, depth)
 
-    def _map_of_odd_keys(self, pairs: list[tuple[Any, Any]], depth: int) -> dict["_Key", object]:
+    def _map_of_odd_keys(self, pairs: list[tuple[Any, Any]], depth: int) -> dict[Any, object]:
         """Keys keep their types. One that cannot be a key when read, or would fall on another's, becomes a marker
         with its place in the map, so that no value is lost."""
-        result: dict[_Key, object] = {}
+        result: dict[Any, object] = {}
         taken: set[Any] = set()
         for key, value in pairs:
-            encoded = _encode_plain(self.plain(key, depth))
+            plain = _as_key(self.plain(key, depth))
             try:
-                (read,) = thaw(_MAP_OF_ONE + encoded + _NIL)
+                (read,) = thaw(_pack({plain: None}))
                 fresh = read not in taken
-            except (TypeError, ValueError):  # a map or a list can be no key
+            except (TypeError, ValueError):  # a map can be no key
                 fresh = False
             if not fresh:
                 read = Marker("unencodable", f"{type_name(key)} (key {len(taken)})")
-                encoded = _encode_plain(_tagged(read.kind, read.type))
+                plain = _tagged(read.kind, read.type)
             taken.add(read)
-            result[_Key(encoded)] = self.plain(value, depth)
+            result[plain] = self.plain(value, depth)
         return result
 
 
-_MAP_OF_ONE, _NIL = b"\x81", b"\xc0"
-
-
-class _Key:
-    """A map key that is encoded already: msgspec's own raw and extension values cannot be hashed. Each is itself
-    alone, as `_map` has told them apart."""
-
-    __slots__ = ("encoded",)
-
-    def __init__(self, encoded: bytes) -> None:
-        self.encoded = encoded
-
-
-def _write_key(key: object) -> msgspec.Raw:
-    if not isinstance(key, _Key):
-        raise TypeError(f"not walked: {type_name(key)}")
-    return msgspec.Raw(key.encoded)
-
-
-_encode_plain = msgspec.msgpack.Encoder(enc_hook=_write_key).encode
+def _as_key(plain: Any) -> Any:
+    """A list can be no key of a Python dict; the tuple packs alike."""
+    return tuple(map(_as_key, plain)) if isinstance(plain, list) else plain
 
 
 # ---- the JSON form
