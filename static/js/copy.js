@@ -57,6 +57,11 @@ document.addEventListener("htmx:responseError", (event) =>
   say(`The server could not do this (${event.detail.xhr.status}).`),
 );
 
+// What takes a moment is said while it does.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (event.target.dataset.busy) say(event.target.dataset.busy);
+});
+
 // A live part asks again by itself, unless its reader has paused it or looks elsewhere.
 document.addEventListener("htmx:beforeRequest", (event) => {
   if (!event.target.matches("[data-live]")) return;

@@ -1,5 +1,6 @@
 """“Keep this hand” from the page: what is said is what happened."""
 
+import html
 import re
 
 import pytest
@@ -126,3 +127,11 @@ def test_looking_keeps_nothing(client: Client, capture_redis: redis.Redis) -> No
     hands.store(capture_redis, [hands.captured("rocky", 1)])
     assert client.get("/agent-capture/keep", HAND | {"agent": "rocky"}).status_code == 405
     assert not AgentCallRecord.objects.exists()
+
+
+def test_an_odd_id_goes_through_the_form_exactly(client: Client, capture_redis: redis.Redis) -> None:  # VW-5
+    hands.store(capture_redis, [hands.captured("a\u202eb", 1)], table='t\u200b&"')
+    page = client.get("/agent-capture", {"table": 't\u200b&"', "hand": "184"}).content.decode()
+    fields = dict(re.findall(r'<(?:input type="hidden"|button) name="(table|hand|agent)" value="([^"]*)"', page))
+    sent = {name: html.unescape(value) for name, value in fields.items()}
+    assert "kept 1 turn" in client.post("/agent-capture/keep", sent, headers=HTMX).content.decode()
