@@ -30,7 +30,12 @@ class Connection:
         self._outbox: asyncio.Queue[str | tuple[int, str]] = asyncio.Queue()
         self._closing = False
         self._patience = PATIENCE
-        self._charged_at = clock()
+        self._charged_at = self.since = clock()
+
+    @property
+    def is_nobody(self) -> bool:
+        """Whether it has not said yet who it is."""
+        return self.agent_id is None and not self._closing
 
     @property
     def is_heard(self) -> bool:
@@ -45,7 +50,7 @@ class Connection:
         if self._closing:
             return
         if self._outbox.qsize() >= OUTBOX_FRAMES:
-            self._cut()
+            self.cut()  # its writer hangs in a socket that is full
         else:
             self._outbox.put_nowait(encode(frame))
 
@@ -63,8 +68,8 @@ class Connection:
         self._socket.transport.pause_reading()
         self.close(POLICY, reason)
 
-    def _cut(self) -> None:
-        """Ends the connection at once: its writer hangs in a socket that is full."""
+    def cut(self) -> None:
+        """Ends the connection at once, without a word."""
         self._closing = True
         self._socket.transport.abort()
 

@@ -34,7 +34,7 @@ class Door:
 
     async def serve(self, socket: ServerConnection) -> None:
         """One connection from its first frame to its end."""
-        if len(self._floor.connections) >= MAX_CONNECTIONS:
+        if not self._has_room():
             await socket.close(BUSY, "too many connections")
             return
         connection = Connection(socket)
@@ -47,6 +47,17 @@ class Door:
         finally:
             self._leave(connection)
             writer.cancel()
+
+    def _has_room(self) -> bool:
+        """At a full table whoever has been silent longest makes room: an agent enters at once, so that strangers who
+        say nothing cannot keep it out."""
+        connections = self._floor.connections
+        silent = [connection for connection in connections if connection.is_nobody]
+        if len(connections) >= MAX_CONNECTIONS and silent:
+            longest = min(silent, key=lambda connection: connection.since)
+            longest.cut()
+            connections.discard(longest)
+        return len(connections) < MAX_CONNECTIONS
 
     async def _read(self, connection: Connection, socket: ServerConnection) -> None:
         try:

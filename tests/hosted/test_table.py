@@ -552,6 +552,20 @@ async def test_more_connections_than_a_table_needs_are_turned_away(monkeypatch: 
 
 
 @run
+async def test_strangers_who_say_nothing_keep_no_agent_out(monkeypatch: pytest.MonkeyPatch) -> None:  # HA-9
+    monkeypatch.setattr(door, "MAX_CONNECTIONS", 4)
+    async with room(2, hands=1) as (here, players):
+        strangers = [await here.connect() for _ in range(6)]
+        late = await here.enter("late")
+        assert late.state.your_seat is None
+        assert await strangers[0].closed() == 1006
+        assert len(here.table._floor.connections) <= 4
+        player, _ = await whose_turn(players)
+        await player.act("fold")
+        assert (await player.next(PlayerAction)).cause == "chosen"
+
+
+@run
 async def test_the_journal_holds_every_frame_received_and_no_token() -> None:  # HA-7
     async with room(2, hands=1) as (here, players):
         player, _ = await whose_turn(players)
