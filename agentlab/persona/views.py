@@ -31,7 +31,9 @@ TURNS = 50  # of a persona on one page
 MEMORIES = 100  # of a persona on its page
 CHOICES = 500  # personas in the select; more are reached through the list
 LARGEST = 2**63 - 1  # a larger number is in no database
-TEXTS = {"shown": "What was shown", "prompt": "Prompt", "response": "Response", "text": "What it wrote"}
+TEXTS = {"shown": "Text", "prompt": "Prompt", "response": "Response", "text": "What it wrote"}
+
+SUBJECTS = {"shown": "what was shown", "prompt": "the prompt", "response": "the response", "text": "what it wrote"}
 
 
 @require_safe
@@ -53,9 +55,11 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
     markers = _reflections(run, chosen) if chosen else []
     counted, turns = reading.reactions(run), reading.charted_turns(run.turns_each)
     people, pager = _people(request, run)
+    made = study_from(bytes(run.definition))
     context = {
         **_standing(run),
-        "study": study_from(bytes(run.definition)),
+        "study": made,
+        "topics": sorted(made.rules.topics),
         "chosen": chosen,
         "choices": run.people.all()[:CHOICES],
         "charts": [showing.belief_chart(topic, found, names, at, markers) for topic in sorted(found.lines)],
@@ -278,7 +282,7 @@ def _blocks(run: StudyRun, who: StudyPersona, page: TurnPage) -> dict[str, TextB
             label=TEXTS[part],
             text=text,
             raw_url=reverse("study-raw", args=[run.pk, who.key, page.turn, part]),
-            subject=f"the {TEXTS[part].lower()}",
+            subject=SUBJECTS[part],
             open=part != "prompt",
         )
         for part, text in _texts(page).items()
