@@ -30,7 +30,7 @@ def test_from_the_cards_to_a_flagged_hand_and_back(site: Site, owner: User, stor
     page = site.open("/agents", owner, script=script)
     page.get_by_role("link", name="Rocky").click()
     page.get_by_role("link", name="T-4:184").click()
-    expect(page.locator("article")).to_have_count(3)
+    expect(page.locator("article")).to_have_count(4)  # three decisions and a fallback
     page.get_by_role("button", name="Flag this hand").click()
     expect(page.locator("main")).to_contain_text("Rocky: kept 3 turns")
     assert AgentCallRecord.objects.count() == 3
