@@ -1,0 +1,10 @@
+ALTER TABLE agent_attempts ADD COLUMN task_prompt TEXT;
+ALTER TABLE agent_attempts ADD COLUMN send_kind TEXT;
+ALTER TABLE agent_attempts ADD COLUMN turn_index INTEGER;
+ALTER TABLE agent_attempts ADD COLUMN previous_turn_attempt_id TEXT;
+ALTER TABLE agent_attempts ADD COLUMN retry_of_attempt_id TEXT;
+ALTER TABLE agent_attempts ADD COLUMN input_packet_version INTEGER;
+ALTER TABLE agent_attempts ADD COLUMN input_coverage TEXT;
+ALTER TABLE agent_attempts ADD COLUMN declared_input_count INTEGER;
+ALTER TABLE agent_attempts ADD COLUMN captured_input_count INTEGER;
+ALTER TABLE agent_attempts ADD COLUMN omitted_input_count INTEGER;

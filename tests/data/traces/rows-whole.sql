@@ -1,0 +1,10 @@
+INSERT INTO agent_attempts (attempt_id, run_id, phase, session_id, provider, model, system_prompt, user_prompt, reply, state, error, started_at, ended_at, task_prompt, send_kind, turn_index, previous_turn_attempt_id, retry_of_attempt_id, input_packet_version, input_coverage, declared_input_count, captured_input_count, omitted_input_count) VALUES
+ ('t1', 'run-7', 'plan', 's-1', 'pi', 'coder', 'You plan.', 'Plan: write a slug command', 'in words', 'failed', 'reply was no JSON', '2026-08-20T10:00:00Z', '2026-08-20T10:00:09Z', 'write a slug command', 'initial', 1, NULL, NULL, 1, 'partial', NULL, 1, NULL),
+ ('t2', 'run-7', 'plan', 's-1', 'pi', 'coder', 'You plan.', 'Answer in JSON', '{}', 'succeeded', NULL, '2026-08-20T10:00:10Z', '2026-08-20T10:00:15Z', 'write a slug command', 'parse_retry', 2, 't1', 't1', 1, 'complete', 0, 0, 0),
+ ('t3', 'run-7', 'build', 's-1', 'pi', 'coder', 'You build.', 'Build it: {}', '{}', 'succeeded', NULL, '2026-08-20T10:00:16Z', '2026-08-20T10:01:00Z', 'write a slug command', 'initial', 3, 't2', NULL, 1, 'complete', 1, 1, 0);
+INSERT INTO agent_attempt_inputs VALUES
+ ('i1', 't1', 1, 'task.md', 'prompt_file', 'inline', '/home/user/task.md', 't1/1', 'text/plain', 'text', 20, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'captured', 'available', NULL, '2026-08-20T10:00:00Z'),
+ ('i2', 't1', 2, 'latest', 'context_handoff', 'path_reference', '/home/user/context/latest', NULL, NULL, 'none', NULL, NULL, 'unreadable', 'never_captured', 'symbolic link', NULL),
+ ('i3', 't1', 3, 'more', 'context_handoff', 'path_reference', NULL, NULL, NULL, 'none', NULL, NULL, 'enumeration_incomplete', 'never_captured', 'stopped: 5 seconds', NULL),
+ ('i4', 't3', 1, 'plan', 'previous_envelope', 'inline', NULL, 't3/1', 'text/plain', 'text', 2, 'bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb', 'captured', 'evicted', 'disk budget', '2026-08-20T10:00:16Z'),
+ ('i5', 't3', 2, 'task.md', 'prompt_file', 'session_history', '/home/user/task.md', NULL, 'text/plain', 'none', 20, 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa', 'not_applicable', 'never_captured', NULL, NULL);
