@@ -93,7 +93,7 @@ def test_damaged_rows_stay_visible_as_unavailable_with_a_safe_reason(imported: A
     assert (fine.label, fine.capture_status) == ("fine", "captured")
     client = Client()
     client.force_login(ada)
-    html = client.get(f"/factory/runs/{first.run_id}/attempts/1").content.decode()
+    html = client.get(f"/factory/runs/{first.run_id}/attempts/{first.number}").content.decode()
     assert "&lt;b&gt;bold" in html and "<b>bold" not in html
 
 
