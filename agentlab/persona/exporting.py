@@ -9,6 +9,7 @@ import msgspec
 from agentlab.persona.events import read_payload
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.study import study_from
+from agentlab.persona.values import Invalid
 
 
 def lines(run: StudyRun) -> Iterator[str]:
@@ -28,7 +29,6 @@ def lines(run: StudyRun) -> Iterator[str]:
     keys = dict(StudyPersona.objects.filter(run=run).values_list("number", "key"))
     rows = TraceEvent.objects.filter(run=run).order_by("persona", "turn", "sequence")
     for row in rows.iterator(chunk_size=1000):
-        payload = read_payload(bytes(row.payload))
         yield _line(
             {
                 "persona": keys[row.persona],
@@ -36,9 +36,18 @@ def lines(run: StudyRun) -> Iterator[str]:
                 "sequence": row.sequence,
                 "kind": row.kind,
                 "sha256": bytes(row.seal).hex(),
-                **_named(payload),
+                **_told(bytes(row.payload)),
             }
         )
+
+
+def _told(payload: bytes) -> dict[str, Any]:
+    """What the event says; its bytes in hexadecimal where it cannot be read."""
+    try:
+        told: dict[str, Any] = _named(read_payload(payload))
+    except Invalid:
+        return {"unreadable": payload.hex()}
+    return told
 
 
 def _named(value: Any) -> Any:

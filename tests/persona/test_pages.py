@@ -1,0 +1,313 @@
+"""The pages of studies: whose they are, what they say, and that looking changes nothing."""
+
+import csv
+import io
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from agentlab.persona import verifying
+from agentlab.persona.executors import Inline
+from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.replaying import Moving, verify
+from agentlab.persona.runner import Runner
+from agentlab.persona.runs import create
+from agentlab.persona.study import read_study
+from tests.pages import assert_no_inline_code, assert_valid_html
+
+from .making import study, written
+
+pytestmark = pytest.mark.django_db
+
+HOSTILE = '<script>alert("x")</script>'
+CONTENT = study(
+    name=f"Levy {HOSTILE}",
+    cap=6,
+    reflection={"batch": 3, "at": 3},
+    tier_b={"budget": 4, "above": 0.1},
+    probes={"every": 4, "fields": ["age"], "opinions": ["levy"], "drift_above": 0.0},
+    schedule={"turns": 12},
+    stimuli=[
+        {
+            "text": f"The levy passes committee {HOSTILE}",
+            "source": "Post\u202e",
+            "social_proof": 80,
+            "stances": {"levy": 0.8},
+        },
+        {"text": "The levy would cost 90 a year", "social_proof": 40, "stances": {"levy": -0.5}},
+        {"text": "Weather"},
+    ],
+)
+
+
+@pytest.fixture
+def olga() -> User:
+    return User.objects.create_user("olga")
+
+
+@pytest.fixture
+def run(tmp_path, olga) -> StudyRun:
+    return Runner(create(read_study(written(tmp_path, CONTENT)), executor="inline", owner_id=olga.pk), Inline()).go()
+
+
+def _client(user: User | None) -> Client:
+    client = Client()
+    if user:
+        client.force_login(user)
+    return client
+
+
+PAGES = ["study", "study-live", "study-beliefs", "study-trace"]
+PERSONA_PAGES = [("study-persona", []), ("study-turn", [0]), ("study-turn", [5]), ("study-raw", [5, "shown"])]
+
+
+def _urls(run: StudyRun) -> list[str]:
+    return [reverse(name, args=[run.pk]) for name in PAGES] + [
+        reverse(name, args=[run.pk, "ada", *rest]) for name, rest in PERSONA_PAGES
+    ]
+
+
+def test_the_owner_and_an_operator_see_a_study_a_stranger_does_not(run, olga) -> None:  # SF-1
+    stranger, operator = User.objects.create_user("sam"), User.objects.create_user("op", is_staff=True)
+    for url in _urls(run):
+        assert _client(olga).get(url).status_code in (200, 286), url
+        assert _client(operator).get(url).status_code in (200, 286), url
+        assert _client(stranger).get(url).status_code == 404, url
+        assert _client(None).get(url).status_code == 302, url
+    verify_url = reverse("study-verify", args=[run.pk])
+    assert _client(stranger).post(verify_url).status_code == 404
+    assert _client(None).post(verify_url).status_code == 302
+
+
+def test_a_study_without_an_owner_is_for_operators_alone(run, olga) -> None:  # SF-1
+    StudyRun.objects.update(owner=None)
+    assert _client(olga).get(reverse("study", args=[run.pk])).status_code == 404
+    assert b"Levy" not in _client(olga).get("/personas").content
+    assert b"no owner" in _client(User.objects.create_user("op", is_staff=True)).get("/personas").content
+
+
+@pytest.mark.parametrize(
+    "path", ["/personas/0", "/personas/99999999999999999999999", "/personas/{run}/p/nobody", "/personas/{run}/p/ada/13",
+             "/personas/{run}/p/ada/99999999999999999999", "/personas/{run}/p/ada/5/secret/raw", "/personas/{run}/p/a%00/1"]
+)  # fmt: skip
+def test_what_is_not_there_is_404(run, olga, path: str) -> None:  # SF-4
+    assert _client(olga).get(path.format(run=run.pk)).status_code == 404
+
+
+def test_pages_are_valid_private_and_show_hostile_text_as_text(run, olga) -> None:  # SF-2
+    for url in ["/personas", *_urls(run)]:
+        response = _client(olga).get(url)
+        assert response.headers["Cache-Control"] == "private, no-store"
+        if response.headers["Content-Type"].startswith("text/html"):
+            assert_valid_html(response)
+            assert_no_inline_code(response)
+            assert HOSTILE not in response.content.decode()
+            assert "\u202e" not in response.content.decode()
+
+
+def test_looking_changes_nothing(run, olga) -> None:  # PE-5
+    def everything() -> list:
+        return [
+            list(model.objects.order_by("pk").values_list())
+            for model in (StudyRun, StudyPersona, Checkpoint, TraceEvent)
+        ]
+
+    before = everything()
+    for _ in range(10):
+        for url in _urls(run):
+            response = _client(olga).get(url)
+            b"".join(response) if response.streaming else response.content
+    assert everything() == before
+    assert _client(olga).get(reverse("study-verify", args=[run.pk])).status_code == 405
+
+
+def test_a_study_shows_its_beliefs_as_charts_and_as_the_same_numbers(run, olga) -> None:  # PE-6
+    response = _client(olga).get(reverse("study", args=[run.pk]), {"persona": "bo"})
+    page = response.content.decode()
+    [chart] = response.context["charts"]
+    kinds = [series.kind for series in chart.series]
+    assert kinds == ["faint", "faint", "strong", "chosen"]
+    table = response.context["table"]
+    assert table.columns == ["turn", "levy, lowest", "levy, median", "levy, highest", "levy, Bo"]
+    last = Checkpoint.objects.get(run=run, persona=1)
+    from agentlab.persona.state import read_state
+
+    assert table.rows[-1][-1] == f"{read_state(bytes(last.state)).belief('levy').stance:+.3f}"
+    assert 'class="chart"' in page
+    assert "reflection in turn" in page
+    assert len(table.rows) == 13
+
+
+def test_reactions_are_counted_for_every_turn(run, olga) -> None:  # PE-3
+    table = _client(olga).get(reverse("study", args=[run.pk])).context["reaction_table"]
+    assert [sum(map(int, row[1:])) for row in table.rows] == [2] * 12
+
+
+def test_replay_has_four_states_in_words(run, olga) -> None:  # PE-6
+    def page() -> str:
+        return _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+
+    assert "Not verified" in page()
+    StudyRun.objects.update(replay="running")
+    assert "VERIFYING" in page()
+    assert "hx-trigger" in page()
+    verify(run)
+    assert "Replay gives the same state ✓" in page()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE study_trace SET label = 'praise' WHERE run_id = %s AND persona = 1 AND turn = 7 AND sequence = 0",
+            [run.pk],
+        )
+    verify(run)
+    text = page()
+    assert "Replay differs ✗" in text
+    assert reverse("study-turn", args=[run.pk, "bo", 7]) in text
+    assert "Where the last checkpoint and the state that could be replayed part" in text
+    assert_valid_html(_client(olga).get(reverse("study", args=[run.pk])))
+
+
+def test_an_unreadable_event_is_said_and_breaks_no_page(run, olga) -> None:  # PE-6 SF-4
+    TraceEvent.objects.filter(run=run, persona=0, turn__in=[4, 5]).update(payload=b"\x00")
+    for url in _urls(run)[:-1]:
+        response = _client(olga).get(url)
+        if response.streaming:
+            assert b"".join(response)
+        else:
+            assert response.status_code in (200, 286), url
+    page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 5])).content.decode()
+    assert "cannot be read" in page
+    assert "not the same ✗" in page
+    assert "cannot be read" in _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+
+
+def test_a_checkpoint_that_cannot_be_read_breaks_no_page(run, olga) -> None:  # SF-4
+    Checkpoint.objects.filter(run=run).update(state=b"\x00")
+    for url in _urls(run):
+        assert _client(olga).get(url).status_code in (200, 286), url
+
+
+def test_a_turn_shows_what_came_to_mind_with_the_product(run, olga) -> None:  # PE-7
+    response = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 5]))
+    page = response.context["page"]
+    for row in page.recalled:
+        one = row.recalled
+        assert one.score == pytest.approx(one.recency * one.importance * one.similarity)
+        assert row.memory is not None
+        assert f"{one.score:.4f}" in response.content.decode()
+    assert page.recorded_sha256 == page.replayed_sha256
+    assert "the same ✓" in response.content.decode()
+
+
+def test_a_first_turn_says_that_there_was_nothing_to_remember(run, olga) -> None:  # PE-7
+    assert b"it had no memories yet" in _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 1])).content
+
+
+def test_a_turn_of_the_model_shows_prompt_and_response_exactly(run, olga) -> None:  # PE-8
+    row = TraceEvent.objects.filter(run=run, kind="reacted").first()
+    page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", row.turn])).content.decode()
+    assert "tier B: the model was asked" in page
+    raw = _client(olga).get(reverse("study-raw", args=[run.pk, "ada", row.turn, "prompt"]))
+    from agentlab.persona.events import read_payload
+
+    assert raw.content.decode() == read_payload(bytes(row.payload)).prompt
+    assert raw.headers["Content-Type"] == "text/plain; charset=utf-8"
+
+
+def test_drift_is_shown_where_it_happened(run, olga) -> None:  # PE-11
+    drifted = TraceEvent.objects.filter(run=run, label="drifted").first()
+    key = StudyPersona.objects.get(run=run, number=drifted.persona).key
+    for name, rest in (("study", []), ("study-persona", [key]), ("study-turn", [key, drifted.turn])):
+        assert "drift ⚠" in _client(olga).get(reverse(name, args=[run.pk, *rest])).content.decode()
+
+
+def test_a_failed_persona_is_told_with_its_reason(run, olga) -> None:  # PE-4
+    StudyPersona.objects.filter(run=run, key="bo").update(failed="ValueError: no luck")
+    StudyRun.objects.update(status="incomplete")
+    page = _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+    assert "bo stopped: ValueError: no luck" in page
+    assert f"manage.py study resume {run.pk}" in page
+
+
+def test_the_csv_has_every_stance_and_no_formulas(run, olga) -> None:  # PE-3
+    content = b"".join(_client(olga).get(reverse("study-beliefs", args=[run.pk]))).decode()
+    rows = list(csv.DictReader(io.StringIO(content)))
+    assert len(rows) == 2 * 13
+    assert rows[0] == {"persona": "ada", "turn": "0", "topic": "levy", "stance": "0.4", "confidence": "0.5"}
+
+
+def test_the_trace_downloads_as_lines_of_json(run, olga) -> None:  # PE-3
+    content = b"".join(_client(olga).get(reverse("study-trace", args=[run.pk]))).decode()
+    assert len([json.loads(line) for line in content.splitlines()]) == run.events + 1
+
+
+def test_empty_states_say_the_next_step(olga, tmp_path) -> None:
+    assert b"No study yet" in _client(olga).get("/personas").content
+    run = create(read_study(written(tmp_path, CONTENT)), executor="inline", owner_id=olga.pk)
+    page = _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+    assert "No turn has been written yet." in page
+    assert (
+        "It has not arrived yet." in _client(olga).get(reverse("study-persona", args=[run.pk, "ada"])).content.decode()
+    )
+
+
+def test_a_page_of_many_personas_takes_a_constant_number_of_queries(
+    tmp_path, olga, django_assert_max_num_queries
+) -> None:
+    from .making import crowd
+
+    run = Runner(create(read_study(written(tmp_path, crowd(80, 3))), executor="i", owner_id=olga.pk), Inline()).go()
+    client = _client(olga)
+    with django_assert_max_num_queries(60):
+        response = client.get(reverse("study", args=[run.pk]), {"persona": "p79"})
+    assert response.context["drawn"] <= 61
+    assert "of 80 personas, evenly drawn" in response.content.decode()
+    assert b"p25" in client.get(reverse("study", args=[run.pk]), {"page": "2"}).content
+    assert b"p77" in client.get(reverse("study", args=[run.pk]), {"q": "p77"}).content
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_verify_button_replays_in_the_background(run, olga) -> None:  # PE-6
+    threads = []
+    real = verifying.start
+    verifying.start, before = lambda run: threads.append(real(run)), verifying.start
+    try:
+        response = _client(olga).post(reverse("study-verify", args=[run.pk]), follow=True)
+    finally:
+        verifying.start = before
+    assert response.status_code == 200
+    threads[0].join(30)
+    run.refresh_from_db()
+    assert run.replay == StudyRun.Replay.SAME
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_second_press_begins_no_second_verification(run) -> None:  # PE-6
+    StudyRun.objects.update(replay="running", replayed_at="2999-01-01T00:00Z")
+    assert verifying.start(run) is None
+    StudyRun.objects.update(replayed_at="2020-01-01T00:00Z")  # its process is long gone
+    thread = verifying.start(run)
+    assert thread is not None
+    thread.join(30)
+
+
+def test_a_run_that_is_written_to_meanwhile_is_not_called_different(run, monkeypatch) -> None:  # PE-6
+    def moved(given):
+        StudyRun.objects.update(events=given.events + 5)
+
+    monkeypatch.setattr("agentlab.persona.replaying._first_difference", moved)
+    with pytest.raises(Moving):
+        verify(run)
+    run.refresh_from_db()
+    assert run.replay == StudyRun.Replay.NOT_VERIFIED
+
+
+def test_operators_look_up_runs_in_the_admin_and_change_nothing(run) -> None:  # VW-8
+    client = _client(User.objects.create_superuser("root"))
+    for path in ("studyrun", "studypersona"):
+        assert client.get(f"/admin/persona/{path}/").status_code == 200
+        assert client.get(f"/admin/persona/{path}/add/").status_code == 403
+    assert client.get(f"/admin/persona/studyrun/{run.pk}/change/").status_code == 200
