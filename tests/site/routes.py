@@ -10,13 +10,16 @@ LOGIN = 302  # to the form, told apart from other redirects by its Location
 GONE = 404  # “as if it were not there”
 
 
+Wanted = int | str | None  # a status, "login", where it redirects to, or not asked at all
+
+
 @dataclass(frozen=True)
 class Ask:
     url: str
-    nobody: int | str
-    stranger: int | str
-    owner: int | str
-    operator: int | str
+    nobody: Wanted
+    stranger: Wanted
+    owner: Wanted
+    operator: Wanted
     method: str = "get"
     data: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
@@ -134,6 +137,21 @@ FACTORY = {
     "api/collector/attempts/<slug:attempt_id>": [owners("/api/collector/attempts/{attempt}")],
     "api/collector/inputs/<int:input_id>": [owners("/api/collector/inputs/{input}")],
 }
-PERSONAS: dict[str, list[Ask]] = {}
+WHO = "personas/<int:number>/p/<str:key>"
+PERSONAS = {
+    "personas": [signed_in("/personas")],
+    "personas/<int:number>": [owners("/personas/{study}")],
+    "personas/<int:number>/live": [owners("/personas/{study}/live", 286)],
+    # Asked of those alone who may not: for the others it begins to replay the trace.
+    "personas/<int:number>/verify": [
+        Ask("/personas/{study}/verify", "login", GONE, None, None, method="post"),
+        Ask("/personas/{study}/verify", "login", 405, 405, 405),
+    ],
+    "personas/<int:number>/beliefs.csv": [owners("/personas/{study}/beliefs.csv")],
+    "personas/<int:number>/trace.jsonl": [owners("/personas/{study}/trace.jsonl")],
+    WHO: [owners("/personas/{study}/p/ada")],
+    f"{WHO}/<int:turn>": [owners("/personas/{study}/p/ada/1")],
+    f"{WHO}/<int:turn>/<str:part>/raw": [owners("/personas/{study}/p/ada/1/shown/raw")],
+}
 
 ROUTES: dict[str, list[Ask]] = {**COMMON, **CAPTURE, **INTERNAL, **PROXY, **AGENTS, **FACTORY, **PERSONAS}

@@ -8,8 +8,13 @@ from pathlib import Path
 from django.contrib.auth.models import User
 
 from agentlab.agents.models import Agent, AgentVersion
+from agentlab.persona.executors import Inline
+from agentlab.persona.runner import Runner
+from agentlab.persona.runs import create
+from agentlab.persona.study import read_study
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun
 from tests.capture import making
+from tests.persona import making as studies
 
 MOMENT = datetime(2026, 11, 29, 14, 2, tzinfo=UTC)
 SECRET = "PRIVATE-" + hashlib.sha256(b"only the owner may read this").hexdigest()[:12]
@@ -22,6 +27,7 @@ class World:
     run: int
     attempt: str
     input: int
+    study: int
 
 
 def build(owner: User, snapshots: Path) -> World:
@@ -72,4 +78,11 @@ def build(owner: User, snapshots: Path) -> World:
     )
     (snapshots / attempt.pk).mkdir()
     (snapshots / attempt.pk / "1").write_text(SECRET)
-    return World(run.pk, attempt.pk, item.pk)
+    return World(run.pk, attempt.pk, item.pk, _study(owner, snapshots))
+
+
+def _study(owner: User, folder: Path) -> int:
+    content = studies.study(name=SECRET, schedule={"turns": 3}, stimuli=[{"text": SECRET, "stances": {"levy": 0.8}}])
+    run = create(read_study(studies.written(folder, content)), executor="inline", owner_id=owner.pk)
+    Runner(run, Inline()).go()
+    return run.pk
