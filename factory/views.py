@@ -18,6 +18,7 @@ from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock
 from factory.artifacts import Refused
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, State
+from factory.outcomes import OUTPUT_LIMIT
 from factory.panel import InputPanel, Task
 from factory.reading import (
     RunQuery,
@@ -277,7 +278,8 @@ def tool(request: HttpRequest, run_id: int, number: int, seq: int) -> HttpRespon
             inline_bytes=10**9,
         )
     arguments = TextBlock(id=f"tool-{seq}-arguments", label="Arguments", text=call.arguments, open=True)
-    context = {"attempt": row, "run": row.run, "call": call, "arguments": arguments, "output": output}
+    was_cut = call.output is not None and len(call.output) >= OUTPUT_LIMIT
+    context = {"attempt": row, "run": row.run, "call": call, "arguments": arguments, "output": output, "cut": was_cut}
     fragment = bool(getattr(request, "htmx", False))
     response = render(request, "factory/_tool.html" if fragment else "factory/tool.html", context)
     patch_vary_headers(response, ["HX-Request"])

@@ -70,7 +70,9 @@ def test_a_fresh_clone_runs_a_prompt_file_through_build(manage: Manage, tmp_path
 def test_it_says_which_kind_of_request_it_took(manage: Manage, tmp_path: Path) -> None:  # FA-1
     (tmp_path / "task.md").write_text("In the file")
     assert manage("run", "task.md").stdout.startswith("request: the file ")
-    assert manage("run", "task.md", "--text").stdout.startswith("request: the text itself, 7 bytes")
+    assert manage("run", "task.md", "--text").stdout.startswith("request: the text itself")
+    mistyped = manage("run", "tasks.md").stdout
+    assert mistyped.startswith("request: the text itself (there is no file of that name), 8 bytes")
 
 
 def test_without_json_it_tells_its_progress_and_its_end(manage: Manage) -> None:  # FA-2

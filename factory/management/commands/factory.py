@@ -163,7 +163,9 @@ def _speaker(as_json: bool) -> Any:
 
 
 def _took(request: ResolvedRequest) -> str:
-    source = f"the file {display_path(request.path)}" if request.path else "the text itself"
+    source = "the text itself" if request.path is None else f"the file {display_path(request.path)}"
+    if request.path is None and len(request.text.split()) == 1:
+        source += " (there is no file of that name)"
     return f"request: {source}, {request.byte_count} bytes, sha256 {request.sha256[:12]}…"
 
 
