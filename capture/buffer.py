@@ -63,7 +63,7 @@ class TurnBuffer:
         """
         if ttl_seconds < 1:
             raise ValueError("ttl_seconds must be at least 1")
-        settings = getattr(redis_client, "get_connection_kwargs", dict)()
+        settings: dict[str, Any] = getattr(redis_client, "get_connection_kwargs", dict)()
         if settings.get("decode_responses") is True:
             raise ValueError("the Redis client must not decode responses: a turn is bytes")
         self._redis = redis_client

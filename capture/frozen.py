@@ -16,7 +16,7 @@ import types
 import uuid
 import zoneinfo
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgpack
@@ -228,7 +228,7 @@ def _fields(value: object) -> list[tuple[Any, Any]] | None:
     if isinstance(value, msgspec.Struct):
         tag = value.__struct_config__
         pairs += [(tag.tag_field, tag.tag)] if tag.tag_field is not None else []
-        names = zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True)
+        names: Iterable[tuple[str, str]] = zip(cls.__struct_encode_fields__, cls.__struct_fields__, strict=True)
     elif any("__dataclass_fields__" in base.__dict__ for base in _bases(value)):
         names = ((name, name) for name in cls.__dataclass_fields__)
     else:
