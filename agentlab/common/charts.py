@@ -85,9 +85,10 @@ def line_chart(chart: LineChart) -> SafeString:
         ((s.kind, _path(s.points, x_range, y_range), s.name) for s in chart.series if s.points),
     )
     return format_html(
-        '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-label="{}">{}{}{}{}</svg>',
+        '<svg class="chart" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}{}{}{}</svg>',
         WIDTH,
         HEIGHT,
+        "group" if any(marker.href for marker in chart.markers) else "img",  # an image may hold no links
         f"{chart.title}. {chart.about}".strip(),
         _axes(x_range, y_range, chart.x_label),
         lines,

@@ -38,7 +38,7 @@ def run(tmp_path, owner: User) -> StudyRun:
 def test_from_the_list_to_a_turn_and_what_came_to_mind(site: Site, owner: User, run: StudyRun, script: bool) -> None:
     page = site.open("/personas", owner, script=script)  # PE-7
     page.get_by_role("link", name="Levy", exact=True).click()
-    page.get_by_label("Persona").select_option("bo")
+    page.get_by_label("Persona", exact=True).select_option("bo")
     page.get_by_role("button", name="Show").click()
     expect(page.locator("svg.chart .line-chosen").first).to_be_attached()
     page.get_by_role("link", name="Bo’s own page").click()
