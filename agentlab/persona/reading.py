@@ -204,7 +204,8 @@ def memories_named(run: StudyRun, number: int, ids: Iterable[tuple[int, int]]) -
     return found
 
 
-def readable(payload: bytes) -> Payload | None:
+def readable(payload: bytes | memoryview) -> Payload | None:
+    """The event, or None where the bytes are none (PostgreSQL hands out views of bytes)."""
     try:
         return read_payload(bytes(payload))
     except Invalid:

@@ -20,9 +20,10 @@ from django.db.models import F
 from django.utils import timezone
 
 from agentlab.persona.adapters import REMOTE
-from agentlab.persona.executors import Work, Workers
+from agentlab.persona.executors import Workers
 from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun
 from agentlab.persona.planning import Plan, Stretch
+from agentlab.persona.processes import Work
 from agentlab.persona.replaying import trace_sha256
 from agentlab.persona.runs import RunError
 from agentlab.persona.study import study_from
