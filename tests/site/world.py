@@ -67,6 +67,8 @@ def build(owner: User, snapshots: Path) -> World:
     item = AgentAttemptInput.objects.create(
         attempt=attempt,
         seq=1,
+        label=f"notes {SECRET}.md",
+        source_path=f"notes {SECRET}.md",
         source_kind="workspace_file",
         delivery_mode="available_path",
         media_type="text/plain",
