@@ -140,21 +140,18 @@ class TurnBuffer:
         """Who has turns of this hand in the buffer, sorted."""
         _check_hand(table_id, hand_number)
         members = self._answer([("SMEMBERS", _agents_key(table_id, hand_number))])[0]
-        return sorted(bytes_text(member) for member in members)
+        return sorted({agent_id for member in members if (agent_id := _agent_id(member)) is not None})
 
     def turns_of_agents(self, table_id: str, hand_number: int, agent_ids: Iterable[str]) -> Turns:
         """The whole turns of these agents, in action order: three round trips for any number of agents and turns."""
         _check_hand(table_id, hand_number)
         hands = [TurnKey(agent_id, table_id, hand_number, 0) for agent_id in agent_ids]
         found = self._answer([("SMEMBERS", _hand_key(hand)) for hand in hands])
-        keys = [
-            TurnKey(hand.agent_id, table_id, hand_number, int(index))
-            for hand, indices in zip(hands, found, strict=True)
-            for index in indices
-        ]
-        if not keys:
+        members = ((hand, index) for hand, indices in zip(hands, found, strict=True) for index in indices)
+        named = {key for hand, index in members if (key := _key_of(hand, index)) is not None}
+        if not named:
             return Turns()
-        keys.sort(key=lambda key: (key.action_index, key.agent_id))
+        keys = sorted(named, key=lambda key: (key.action_index, key.agent_id))
         # One slot, so one MGET also on a cluster.
         return self._rebuilt(keys, self._answer([("MGET", *map(_turn_key, keys))])[0])
 
@@ -241,6 +238,25 @@ def _agents_key(table_id: str, hand_number: int) -> bytes:
 
 def _envelope_key(envelope_hash: str) -> bytes:
     return f"env:{envelope_hash}".encode("utf-8", "surrogatepass")
+
+
+# What a damaged index holds beside names and numbers is nobody's: nothing is stored under it.
+
+
+def _agent_id(member: bytes) -> str | None:
+    try:
+        agent_id = bytes_text(member)
+        check_id("agent_id", agent_id)
+    except ValueError:
+        return None
+    return agent_id
+
+
+def _key_of(hand: TurnKey, index: bytes) -> TurnKey | None:
+    try:
+        return TurnKey(hand.agent_id, hand.table_id, hand.hand_number, int(index))
+    except ValueError:
+        return None
 
 
 def _check_hand(table_id: str, hand_number: int) -> None:

@@ -37,9 +37,11 @@ def check_id(name: str, value: object) -> None:
 
 
 def check_number(name: str, value: object) -> None:
-    """Hand numbers and action indices are integers. Raises ValueError."""
+    """Hand numbers and action indices are integers of 64 bits, as in the ledger. Raises ValueError."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer")
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"{name} must fit in 64 bits")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

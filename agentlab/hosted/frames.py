@@ -103,9 +103,9 @@ class GameState(_FromTable, frozen=True, kw_only=True, tag="game_state"):
     """The table as one viewer sees it. It replaces every earlier one."""
 
     table_id: str
-    hand_number: int
+    hand_number: Count
     """0 before the table's first hand."""
-    action_index: int
+    action_index: Count
     """Index of the decision that is due, counted by the table from 0 in each hand; blinds are no decisions."""
     street: Street
     board: list[str]

@@ -309,6 +309,32 @@ def test_a_hand_number_that_is_no_integer_is_refused() -> None:  # CAP-12
             read("T-1", "7}")  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1])
+def test_a_number_that_no_ledger_could_hold_makes_no_key(number: int) -> None:  # CAP-12 SF-4
+    with pytest.raises(ValueError, match="hand_number must fit in 64 bits"):
+        TurnKey("rocky", "T-1", number, 0)
+    with pytest.raises(ValueError, match="action_index must fit in 64 bits"):
+        TurnKey("rocky", "T-1", 7, number)
+
+
+@pytest.mark.parametrize("member", [b"\xff\xfe", b"abc", b"", b"99999999999999999999", b"01", b"a\0b"])
+def test_what_a_damaged_index_holds_costs_no_turn(capture_redis: redis.Redis, member: bytes) -> None:  # CAP-12 SF-5
+    buffer = TurnBuffer(capture_redis)
+    buffer.write([turn(index=1)])
+    capture_redis.sadd("hand:{T-1:7}:rocky", member)
+    assert [one.key.action_index for one in buffer.hand_turns("T-1", 7, agent_id="rocky")] == [1]
+
+
+@pytest.mark.parametrize("member", [b"\xff\xfe", b"a\0b"])
+def test_a_name_that_nobody_can_have_is_not_among_the_agents(capture_redis: redis.Redis, member: bytes) -> None:
+    # CAP-12 SF-5
+    buffer = TurnBuffer(capture_redis)
+    buffer.write([turn()])
+    capture_redis.sadd("agents:{T-1:7}", member)
+    assert buffer.agents("T-1", 7) == ["rocky"]
+    assert [one.key.agent_id for one in buffer.hand_all_turns("T-1", 7)["rocky"]] == ["rocky"]
+
+
 def test_reading_without_naming_an_agent_cannot_be_written() -> None:  # RD-3 E-AFT-4
     with pytest.raises(TypeError):
         TurnBuffer(object()).hand_turns("T-1", 7)  # type: ignore[call-arg]
