@@ -153,13 +153,15 @@ def _from_broken(text: str, start: int) -> _Found | None:
 
 # ---- one object
 
-_ACTION_KEYS: Final = ("action", "decision", "move", "choice", "act", "play")
+_ACTION_KEYS: Final = ("action", "decision", "move", "choice", "act", "play", "type")
 _INNER_KEYS: Final = ("decision", "choice", "final_decision", "final_action", "final", "answer", "move", "action")
 _AMOUNT_KEYS: Final = (
     *("raise_to", "amount", "bet_amount", "raise_amount", "bet_size", "raise_size", "size", "total", "value"),
     *("chips", "bet", "raise", "to"),
 )
-_WHOSE: Final = frozenset({"opponent", "opponent_name", "player", "player_name"})  # a tale of somebody else's move
+# A tale of somebody else's move, or a frame off the wire that tells one.
+_WHOSE: Final = frozenset({"opponent", "opponent_name", "player", "player_name", "agent_id"})
+_TALES: Final = frozenset({"player_action", "hand_result", "game_state", "your_turn", "rejected"})
 
 
 def _plain_name(name: object) -> str:
@@ -169,7 +171,7 @@ def _plain_name(name: object) -> str:
 
 def _from_object(value: Mapping[str, Any], depth: int = 0) -> _Found | None:
     pairs = {_plain_name(name): item for name, item in value.items()}
-    if _WHOSE & pairs.keys():
+    if _WHOSE & pairs.keys() or pairs.get("type") in _TALES:
         return None
     if found := _from_pairs(pairs):
         return found
@@ -226,7 +228,7 @@ _NUMBER = re.compile(r"(?:to )?\$?(-?(?:\d{1,3}(?:[, _]\d{3})+|\d{1,15})(?:\.\d{
 
 
 def _plain_words(text: str) -> str:
-    return re.sub(r"[\s\-_‐-–]+", " ", text.strip().strip("*_`\"'.!()[] ").lower())
+    return re.sub(r"[\s\-_‐-–]+", " ", text.strip("*_`\"'.!()[] \t\r\n").lower())
 
 
 def _from_words(text: str) -> _Found | None:

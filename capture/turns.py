@@ -125,20 +125,14 @@ def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
 
     Raises TurnError for a field of the wrong type.
     """
-    record: dict[str, Any] = {}
-    for name, allowed in _TYPES.items():
-        value = getattr(turn, name)
-        if not isinstance(value, allowed):
-            raise TurnError(f"{name} is {type_name(value)}, not {allowed[0].__name__}")
-        if value is not None:
-            record[name] = value
+    record = {name: value for name in _TYPES if (value := _checked(name, getattr(turn, name))) is not None}
     prompt, key = turn.prompt, turn.key
     if not isinstance(key, TurnKey):
         raise TurnError("key is not a TurnKey")
     if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):
         raise TurnError("prompt is not a Prompt of two texts")
     if decision is not None:
-        record["decision"] = freeze(redact(thaw(decision)))
+        record["decision"] = freeze([redact(message) for message in _messages(decision)])
     envelope_hash = prompt.envelope_hash
     record |= {
         "key": [key.agent_id, key.table_id, key.hand_number, key.action_index],
@@ -150,13 +144,26 @@ def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
     return freeze(record), envelope_hash
 
 
+def _checked(name: str, value: Any) -> Any:
+    if not isinstance(value, _TYPES[name]):
+        raise TurnError(f"{name} is {type_name(value)}, not {_TYPES[name][0].__name__}")
+    return value
+
+
+def _messages(decision: bytes) -> list[Any]:
+    messages = thaw(decision)
+    if not isinstance(messages, list):
+        raise TurnError(f"decision is {type_name(messages)}, not list")
+    return messages
+
+
 def read_record(data: bytes) -> dict[str, Any]:
     """The stored fields of a turn, envelope still as its hash. Raises TurnError where the bytes are no turn."""
     try:
         record = thaw(data)
     except ValueError:
         raise TurnError("the record cannot be decoded") from None
-    if not isinstance(record, dict) or not isinstance(record.get("envelope"), str):
+    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("envelope", "remainder")):
         raise TurnError("the record is not a turn")
     return record
 
@@ -168,10 +175,11 @@ def decode_turn(record: dict[str, Any], envelope: str) -> Turn:
     try:
         prompt = Prompt(envelope, fields.pop("remainder"))
         key = TurnKey(*fields.pop("key"))
-        decision = fields.pop("decision", None)
         if prompt.envelope_hash != fields.pop("envelope"):
             raise TurnError("the envelope does not have the hash it is stored under")
-        at = datetime.datetime.fromisoformat(fields.pop("captured_at"))
-        return Turn(key, prompt, decision=None if decision is None else thaw(decision), captured_at=at, **fields)
-    except (TypeError, ValueError, KeyError) as error:
+        decision = fields.pop("decision", None)
+        fields["captured_at"] = datetime.datetime.fromisoformat(fields["captured_at"])
+        known = {name: _checked(name, value) for name, value in fields.items()}
+        return Turn(key, prompt, decision=None if decision is None else _messages(decision), **known)
+    except (TypeError, ValueError, KeyError, OverflowError) as error:  # a time before the year 1 overflows
         raise error if isinstance(error, TurnError) else TurnError("the record is not a turn") from None

@@ -30,6 +30,8 @@ def read(text: str) -> tuple[str, Any] | None:
         (f"```text\nthe plan\n```\n```json\n{CALL}\n```", ("call", None)),
         (f"[{CALL}]", ("call", None)),
         ('{"decision": {"action": "raise", "raiseTo": 60}}', ("raise", 60)),
+        ('{"action": {"type": "raise", "amount": 60}}', ("raise", 60)),
+        ('{"type": "action", "handNumber": 7, "actionIndex": 3, "action": "fold"}', ("fold", None)),
         ('{"thoughts": "a {brace}", "action": "check"}', ("check", None)),
         ('{"name": "raise", "arguments": "{\\"amount\\": 50}"}', ("raise", 50)),
         ('{"name": "act", "parameters": {"action": "bet", "amount": 50}}', ("bet", 50)),
@@ -54,6 +56,7 @@ def test_a_json_object_is_read_whatever_stands_around_it(text: str, found: Any) 
         (f"```tool_output\n{FOLD}\n```", None),
         (f"{CALL}\nUser: the next hand\nAssistant: {RAISE_5}", ("call", None)),
         ('{"opponent": "Nit", "action": "raise", "amount": 4}', None),
+        ('{"type": "player_action", "seat": 2, "action": "raise", "amount": 4}', None),
         (f"[{FOLD}, {CALL}]", None),
     ],
 )
@@ -172,6 +175,7 @@ def test_the_action_may_carry_its_amount_and_the_amount_may_be_all_of_it() -> No
     [
         ("call", ("call", None)),
         ("**Fold**", ("fold", None)),
+        ("```\nfold\n```", ("fold", None)),
         ("All-in.", ("all_in", None)),
         ("Call 62 chips.", ("call", None)),
         ("Raise to 1,000", ("raise", 1000)),

@@ -32,7 +32,9 @@ def again(turn: Turn) -> Turn:
 @given(
     st.builds(
         Turn,
-        key=st.builds(TurnKey, *(any_text.map(lambda t: t.replace("\0", "")),) * 2, st.integers(), st.integers()),
+        key=st.builds(
+            TurnKey, *(any_text.map(lambda t: t.replace("\0", "")),) * 2, *(st.integers(-(2**63), 2**63 - 1),) * 2
+        ),
         prompt=st.builds(Prompt, any_text, any_text),
         response=any_text,
         reasoning=st.none() | any_text,
@@ -90,6 +92,18 @@ def test_a_decision_that_nobody_redacted_is_redacted_here() -> None:  # CAP-6
     assert decode_turn(read_record(data), "e").decision == [{"agentToken": "[redacted]", "odd": "\ud83e"}]
 
 
+@pytest.mark.parametrize("levels", [150, 300, 480, 600, 5000])
+def test_a_message_too_deep_to_look_through_costs_itself_and_not_its_siblings(levels: int) -> None:  # CAP-6
+    deep: Any = {"token": "zzz"}
+    for _ in range(levels):
+        deep = [deep]
+    data, _ = encode_turn(turn := Turn(KEY, Prompt("e"), "", decision=[{"a": 1}, deep]), freeze_decision(turn))
+    assert b"zzz" not in data
+    decision = decode_turn(read_record(data), "e").decision
+    assert decision is not None
+    assert (decision[0], len(decision)) == ({"a": 1}, 2)
+
+
 def test_prompts_responses_and_knowledge_are_exact_and_not_redacted() -> None:  # CAP-6
     text = '{"token": "zzz"}'
     turn = Turn(KEY, Prompt(text, text), text, knowledge=freeze({"token": "zzz"}))
@@ -116,6 +130,7 @@ def test_times_are_aware_and_utc_and_now_where_there_is_none() -> None:  # CAP-1
         ({"prompt": Prompt("e", None)}, "prompt is not a Prompt"),  # type: ignore[arg-type]
         ({"cost": "zzz"}, "cost is str, not int"),
         ({"model": object()}, "model is object, not str"),
+        ({"decision": {"a": "zzz"}}, "decision is dict, not list"),
         ({"captured_at": "zzz"}, "captured_at is str, not datetime"),
         ({"key": ("zzz", "t", 1, 1)}, "key is not a TurnKey"),
     ],
@@ -124,7 +139,7 @@ def test_a_turn_that_cannot_be_written_says_why_without_content(fields: dict[str
     made: dict[str, Any] = {"key": KEY, "prompt": Prompt("e"), "response": ""}
     turn = Turn(**(made | fields))
     with pytest.raises(TurnError, match=said) as caught:
-        encode_turn(turn, None)
+        encode_turn(turn, freeze_decision(turn))
     assert "zzz" not in str(caught.value)
 
 
@@ -154,6 +169,13 @@ def test_a_damaged_record_is_a_turn_or_refused_by_name(place: int, byte: int) ->
     except TurnError:
         return
     assert isinstance(turn, Turn)
+
+
+@pytest.mark.parametrize("field", ["response", "knowledge", "decision", "captured_at", "remainder", "key", "unknown"])
+def test_a_record_with_a_field_of_another_type_is_refused(field: str) -> None:  # CAP-9
+    data, _ = encode_turn(Turn(KEY, Prompt("env", "rem"), "said"), None)
+    with pytest.raises(TurnError):
+        decode_turn(read_record(data) | {field: 7}, "env")
 
 
 @given(st.binary(max_size=80))
