@@ -91,8 +91,9 @@ class TurnError(ValueError):
 _TEXT: Final = (str, type(None))
 _NUMBER: Final = (int, float, Decimal, type(None))
 _COUNT: Final = (int, type(None))
-# What each stored field may hold. key, prompt and decision are written apart.
+# What each field may hold; key, envelope and decision are written in their own ways.
 _TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "remainder": (str,),
     "response": (str,),
     "reasoning": _TEXT,
     "knowledge": (bytes, type(None)),
@@ -111,6 +112,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "cost": _NUMBER,
     "captured_at": (datetime.datetime,),
 }
+_FIELDS: Final = tuple(name for name in _TYPES if name != "remainder")
 
 
 def freeze_decision(turn: Turn) -> bytes | None:
@@ -125,12 +127,12 @@ def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
 
     Raises TurnError for a field of the wrong type.
     """
-    record = {name: value for name in _TYPES if (value := _checked(name, getattr(turn, name))) is not None}
     prompt, key = turn.prompt, turn.key
     if not isinstance(key, TurnKey):
         raise TurnError("key is not a TurnKey")
     if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):
         raise TurnError("prompt is not a Prompt of two texts")
+    record = {name: value for name in _FIELDS if (value := _checked(name, getattr(turn, name))) is not None}
     if decision is not None:
         record["decision"] = freeze([redact(message) for message in _messages(decision)])
     envelope_hash = prompt.envelope_hash
@@ -163,7 +165,7 @@ def read_record(data: bytes) -> dict[str, Any]:
         record = thaw(data)
     except ValueError:
         raise TurnError("the record cannot be decoded") from None
-    if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in ("envelope", "remainder")):
+    if not isinstance(record, dict) or not isinstance(record.get("envelope"), str):
         raise TurnError("the record is not a turn")
     return record
 
@@ -173,7 +175,7 @@ def decode_turn(record: dict[str, Any], envelope: str) -> Turn:
     or the envelope is not the one the turn was made with."""
     fields = dict(record)
     try:
-        prompt = Prompt(envelope, fields.pop("remainder"))
+        prompt = Prompt(envelope, _checked("remainder", fields.pop("remainder")))
         key = TurnKey(*fields.pop("key"))
         if prompt.envelope_hash != fields.pop("envelope"):
             raise TurnError("the envelope does not have the hash it is stored under")
