@@ -5,6 +5,7 @@ the spools, so that nothing secret or personal ever lies among the repository's 
 state folders. Production sets SECRET_KEY, and then none of this applies (`up` excepted: it is the local site).
 """
 
+import contextlib
 import hashlib
 import os
 import secrets
@@ -19,7 +20,7 @@ STATE = "AGENTLAB_STATE_DIR"
 def state_dir() -> Path:
     """The folder of everything local: `AGENTLAB_STATE_DIR`, else one per clone under the user's state home."""
     if named := os.environ.get(STATE):
-        return Path(named)
+        return Path(named).absolute()
     base = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
     clone = hashlib.sha256(str(PROJECT).encode()).hexdigest()[:8]
     return Path(base).expanduser() / "agentlab" / f"{PROJECT.name}-{clone}"
@@ -33,7 +34,7 @@ def use_local_defaults(command: list[str]) -> None:
     """Mark this process (and its children) as local unless it is configured for production."""
     if command == ["up"] or not (os.environ.get("SECRET_KEY") or os.environ.get("SECRET_KEY_FILE")):
         os.environ[LOCAL] = "1"
-        os.environ.setdefault(STATE, str(state_dir()))
+        os.environ[STATE] = str(state_dir())  # absolute: children work in folders of their own
 
 
 def make_private(folder: Path) -> Path:
@@ -47,26 +48,27 @@ def make_private(folder: Path) -> Path:
 
 
 def secret(name: str) -> str:
-    """A secret kept in the state folder, generated once. Two processes that start together get the same one."""
+    """A secret kept in the state folder, generated once. Two processes that start together get the same one.
+
+    Exits with one line where it cannot be kept.
+    """
     path = make_private(state_dir()) / name
+    part = path.with_name(f".{name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            value = secrets.token_urlsafe(48)
-            file.write(value)
-            return value
-    except FileExistsError:
-        return _written(path)
-
-
-def _written(path: Path) -> str:
-    """The file's text, waiting a moment for a process that has just made it."""
-    import time
-
-    for _ in range(100):
-        if value := path.read_text():
-            return value
-        time.sleep(0.02)
-    sys.exit(f"agentlab: {path} is empty; delete it and start again.")
+        if not path.exists():
+            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                file.write(secrets.token_urlsafe(48))
+            with contextlib.suppress(FileExistsError):
+                os.link(part, path)  # whole or not at all, and never in place of another's
+        value = path.read_text()
+    except OSError as error:
+        sys.exit(f"agentlab: cannot keep {path}: {error.strerror}")
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+    if not value:
+        sys.exit(f"agentlab: {path} is empty; delete it and start again.")
+    return value
 
 
 def socket_path(folder: Path) -> Path:

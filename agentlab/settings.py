@@ -81,9 +81,13 @@ TEMPLATES = [
 DATABASE_URL = env.text("DATABASE_URL", f"sqlite:///{STATE_DIR / 'agentlab.sqlite3'}")
 try:
     DATABASES = {"default": dj_database_url.parse(DATABASE_URL)}
+    if DATABASES["default"]["ENGINE"] not in {f"django.db.backends.{kind}" for kind in ("sqlite3", "postgresql")}:
+        raise ValueError("another kind of database")
 except Exception:  # the parser's own message would print the URL, password and all
     raise ImproperlyConfigured("DATABASE_URL cannot be read: postgresql://user@host/name or sqlite:////path") from None
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    if DATABASES["default"]["NAME"] != ":memory:":  # one file, whatever folder a process works in
+        DATABASES["default"]["NAME"] = str(BASE_DIR / DATABASES["default"]["NAME"])
     DATABASES["default"]["OPTIONS"] = {
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000;",
         "transaction_mode": "IMMEDIATE",  # a reader that turns writer would otherwise fail at once under load
@@ -131,8 +135,8 @@ OPENAI_BASE_URL = env.text("OPENAI_BASE_URL")
 OPENAI_API_KEY = env.text("OPENAI_API_KEY")
 AGENTLAB_MODEL = env.text("AGENTLAB_MODEL", "house")
 MIN_TURN_MS = env.whole("MIN_TURN_MS", 900)
-AGENT_LEDGER_SPOOL = Path(env.text("AGENT_LEDGER_SPOOL", str(STATE_DIR / "ledger.spool")))
-FACTORY_SNAPSHOT_ROOT = Path(env.text("FACTORY_SNAPSHOT_ROOT", str(STATE_DIR / "snapshots")))
+AGENT_LEDGER_SPOOL = BASE_DIR / Path(env.text("AGENT_LEDGER_SPOOL", str(STATE_DIR / "ledger.spool")))
+FACTORY_SNAPSHOT_ROOT = BASE_DIR / Path(env.text("FACTORY_SNAPSHOT_ROOT", str(STATE_DIR / "snapshots")))
 FACTORY_SNAPSHOT_BUDGET_BYTES = env.whole("FACTORY_SNAPSHOT_BUDGET_BYTES", 2 * 1024**3)
 FACTORY_MIN_FREE_BYTES = env.whole("FACTORY_MIN_FREE_BYTES", 1024**3)
 FACTORY_RUN_CAP_BYTES = env.whole("FACTORY_RUN_CAP_BYTES", 512 * 1024**2)

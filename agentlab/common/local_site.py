@@ -1,8 +1,14 @@
 """What a command does first so that it works in a fresh clone: the database is there and up to date."""
 
+import contextlib
+import logging
+from collections.abc import Iterator
+
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
+
+POOL = logging.getLogger("psycopg.pool")
 
 
 def prepare() -> None:
@@ -12,7 +18,25 @@ def prepare() -> None:
     """
     if not settings.LOCAL:
         return
+    with _pool_warnings() as why:
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+        except DatabaseError as error:
+            said = [str(error).splitlines()[0], *why]
+            raise CommandError(f"the database cannot be used: {said[-1]}") from None
+
+
+@contextlib.contextmanager
+def _pool_warnings() -> Iterator[list[str]]:
+    """What PostgreSQL's pool would log at each try: the reason that the error itself, a timeout, does not tell."""
+    why: list[str] = []
+
+    def keep(record: logging.LogRecord) -> bool:
+        why.append(record.getMessage().splitlines()[0])
+        return False
+
+    POOL.addFilter(keep)
     try:
-        call_command("migrate", interactive=False, verbosity=0)
-    except DatabaseError as error:
-        raise CommandError(f"the database cannot be used: {str(error).splitlines()[0]}") from None
+        yield why
+    finally:
+        POOL.removeFilter(keep)

@@ -36,6 +36,25 @@ def test_secret_keys_of_two_processes_that_start_together_are_one(tmp_path: Path
     assert len(keys.pop()) > 40
 
 
+def test_a_relative_state_folder_is_the_same_one_for_children_that_work_elsewhere(  # SF-5
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AGENTLAB_STATE_DIR", "state")
+    monkeypatch.setenv("AGENTLAB_LOCAL", "")
+    local.use_local_defaults(["up"])
+    assert os.environ["AGENTLAB_STATE_DIR"] == str(local.state_dir()) == str(tmp_path / "state")
+
+
+def test_a_secret_for_which_there_is_no_room_is_said_in_one_line_and_not_half_kept(tmp_path: Path) -> None:  # SF-4
+    code = "import resource as r; r.setrlimit(r.RLIMIT_FSIZE, (9, 9)); from agentlab import local; local.secret('k')"
+    env = {**os.environ, "AGENTLAB_STATE_DIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert result.stderr == f"agentlab: cannot keep {tmp_path}/k: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_state_folder_that_cannot_be_used_is_said_in_one_line(tmp_path: Path) -> None:  # SF-4
     (tmp_path / "file").touch()
     with pytest.raises(SystemExit, match=r"cannot use .*: (Not a directory|File exists)\. AGENTLAB_STATE_DIR names"):

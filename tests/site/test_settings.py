@@ -91,6 +91,7 @@ STRONG = {
     ("name", "value"),
     [
         ("DATABASE_URL", "postgres//user:hunter2@host"),
+        ("DATABASE_URL", "mysql://user:hunter2@host/name"),
         ("AGENT_CAPTURE_REDIS_URL", "redis:hunter2@host"),
         ("CACHE_URL", "redis://:hunter2@host:port/0"),
         ("LOG_LEVEL", "LOUD"),
@@ -123,3 +124,10 @@ def test_the_project_is_untouched_by_a_local_command(tmp_path: Path) -> None:  #
     before = secret.read_text()
     manage("check", AGENTLAB_STATE_DIR=str(tmp_path / "state"))
     assert secret.read_text() == before
+
+
+def test_a_relative_path_means_the_same_file_to_every_process(tmp_path: Path) -> None:  # SF-4
+    show = "from django.conf import settings as s; print(s.DATABASES['default']['NAME'], s.AGENT_LEDGER_SPOOL)"
+    named = {"DATABASE_URL": "sqlite:///some.sqlite3", "AGENT_LEDGER_SPOOL": "some.spool"}
+    result = manage("shell", "--no-imports", "-c", show, **{**PRODUCTION, **named})
+    assert result.stdout.split() == [str(ROOT / "some.sqlite3"), str(ROOT / "some.spool")]

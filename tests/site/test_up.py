@@ -14,6 +14,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -25,14 +26,19 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends chil
 class Up:
     """A running `manage.py up` on a state folder of its own, with nothing configured."""
 
-    def __init__(self, output: Path, state: Path, *options: str) -> None:
+    def __init__(self, output: Path, state: Path, *options: str, largest_file: int | None = None, **named: str) -> None:
+        """`largest_file`: bytes; a file that would grow beyond is as good as a full disk."""
+        run: list[str | Path] = [sys.executable, ROOT / "manage.py", "up", *options]
+        if largest_file:
+            limit = f"import os, resource as r, sys; r.setrlimit(r.RLIMIT_FSIZE, ({largest_file}, {largest_file}))"
+            run = [sys.executable, "-c", f"{limit}; os.execv(sys.argv[1], sys.argv[1:])", *run]
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ}
         self.state = state
         self.output = output
         with output.open("w") as said:
             self.process = subprocess.Popen(
-                [sys.executable, ROOT / "manage.py", "up", *options],
-                env={**kept, "AGENTLAB_STATE_DIR": str(state)},
+                run,
+                env={**kept, **named, "AGENTLAB_STATE_DIR": str(state)},
                 stdout=said,
                 stderr=subprocess.STDOUT,
             )
@@ -69,8 +75,8 @@ class Up:
 def start(tmp_path: Path) -> Iterator[Callable[..., Up]]:
     begun: list[Up] = []
 
-    def begin(*options: str, state: str = "state") -> Up:
-        begun.append(Up(tmp_path / f"{len(begun)}.out", tmp_path / state, *options))
+    def begin(*options: str, state: str = "state", **named: Any) -> Up:
+        begun.append(Up(tmp_path / f"{len(begun)}.out", tmp_path / state, *options, **named))
         return begun[-1]
 
     yield begin
@@ -219,6 +225,24 @@ def test_a_state_folder_that_cannot_be_used_is_said_in_one_line(start: Callable[
     assert up.process.wait(60) == 1
     assert len(up.said.strip().splitlines()) == 1
     assert "AGENTLAB_STATE_DIR names another folder" in up.said
+
+
+def test_a_full_disk_is_said_in_one_line(start: Callable[..., Up]) -> None:  # SF-4, SF-5
+    up = start("--port", "0", "--no-play", largest_file=10_000)
+    assert up.process.wait(60) == 1
+    assert len(up.said.strip().splitlines()) == 1, up.said
+    assert up.said.startswith("CommandError: the local site cannot run: File too large")
+
+
+def test_a_database_that_does_not_answer_is_said_in_one_line_with_the_reason(start: Callable[..., Up]) -> None:  # SF-4
+    with socket.create_server(("127.0.0.1", 0)) as was:
+        port = was.getsockname()[1]
+    up = start("--port", "0", DATABASE_URL=f"postgresql://root:hunter2@127.0.0.1:{port}/none")
+    assert up.process.wait(60) == 1
+    assert len(up.said.strip().splitlines()) == 1, up.said
+    assert up.said.startswith("CommandError: the database cannot be used: ")
+    assert "Connection refused" in up.said
+    assert "hunter2" not in up.said
 
 
 @pytest.mark.parametrize("option", [("--port", "70000"), ("--hands", "0"), ("--port", "many")])

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
+from django.db import DatabaseError
 
 from agentlab import local_run
 from agentlab.agents import demo
@@ -47,6 +48,12 @@ class Command(BaseCommand):
             self.stdout.write("\nEnded: nothing that was started still runs.")
         except (UpError, ReadyFileError, PrivateRedisError, ProcessError) as error:
             raise CommandError(str(error)) from None
+        except OSError as error:
+            raise CommandError(
+                f"the local site cannot run: {error.strerror}: {error.filename or settings.STATE_DIR}"
+            ) from None
+        except DatabaseError as error:
+            raise CommandError(f"the database cannot be used: {str(error).splitlines()[0]}") from None
 
     def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
         stopping = stack.enter_context(Stopping())
