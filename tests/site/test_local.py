@@ -120,6 +120,7 @@ try:
         time.sleep(900)
 except processes.Stop:
     print("ended", flush=True)
+    os._exit(0)  # while the interpreter ends itself, one signal more would kill it
 """
     process = subprocess.Popen([sys.executable, "-c", parent], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert process.stdout
