@@ -2,16 +2,18 @@
 
 import json
 import os
+import select
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+
+from factory.models import FactoryRun
 
 PROJECT = Path(__file__).parent.parent.parent
 Manage = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -104,18 +106,20 @@ def test_a_failed_run_has_its_object_and_an_exit_code_that_says_so(manage: Manag
         (["run", "x", "--owner", "nobody"], "there is no user 'nobody'"),
     ],
 )
+@pytest.mark.django_db
 def test_what_cannot_be_done_is_one_line_and_nothing_is_written(
-    manage: Manage, tmp_path: Path, arguments: list[str], said: str
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:  # SF-4
+    monkeypatch.chdir(tmp_path)
+    settings.FACTORY_SNAPSHOT_ROOT = tmp_path / "snapshots"
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     (tmp_path / "bytes.bin").write_bytes(b"\xff\x00")
-    done = manage(*arguments)
-    assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert said in done.stderr
-    assert not [path for path in (tmp_path / "state/snapshots").iterdir() if path.is_dir()]
-    with closing(sqlite3.connect(tmp_path / "state/agentlab.sqlite3")) as rows:
-        assert rows.execute("SELECT count(*) FROM factory_runs").fetchone() == (0,)
+    with pytest.raises(CommandError) as refused:
+        call_command("factory", *arguments)
+    assert said in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+    assert not list((tmp_path / "snapshots").iterdir())
+    assert not FactoryRun.objects.exists()
 
 
 def test_words_that_are_not_utf8_are_refused(manage: Manage) -> None:  # FA-1 SF-4
@@ -160,6 +164,7 @@ def test_an_interrupted_run_is_cancelled_its_check_ended_and_its_attempt_says_so
     environment: dict[str, str], manage: Manage, tmp_path: Path, signum: int
 ) -> None:  # FA-2 SF-5
     os.mkfifo(tmp_path / "began")
+    began = os.open(tmp_path / "began", os.O_RDONLY | os.O_NONBLOCK)
     check = f"echo $$ > {tmp_path}/began; sleep 600"
     process = subprocess.Popen(
         [
@@ -180,7 +185,10 @@ def test_an_interrupted_run_is_cancelled_its_check_ended_and_its_attempt_says_so
         stderr=subprocess.PIPE,
         text=True,
     )
-    pid = int((tmp_path / "began").read_text())
+    ready, _, _ = select.select([began], [], [], 60)
+    assert ready, "the check was started"
+    pid = int(os.read(began, 100))
+    os.close(began)
     process.send_signal(signum)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -68,13 +68,13 @@ class Command(BaseCommand):
             raise CommandError(f"the database failed: {error}".strip().splitlines()[0]) from None
 
     def _run(self, store: SnapshotStore, **options: Any) -> None:
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signum, _interrupt_once)
         provider = provider_for(options["provider"])
         request = resolve_request(options["request"], force=options["force"])
         owner_id = _owner(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
         say = _speaker(options["json"])
+        for signum in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(signum, _interrupt_once)
         try:
             _say_reconciled(store.reconcile(), say)
         except StoreError as busy:  # another run holds the lock: tidying can wait for the next start
