@@ -22,6 +22,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.common import local_site
 from agentlab.hosted.house_roster import HOUSE
 from agentlab.local import make_private
+from agentlab.persona.demo import ensure_first_study
 from agentlab.private_redis import PrivateRedis
 from agentlab.processes import Child, Children
 from factory.demo import ensure_examples
@@ -70,8 +71,10 @@ def prepare() -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
     local_site.prepare()
     demo.ensure_house(HOUSE[:SEATS], base_prompt=BASE_PROMPT)
+    owner = User.objects.get(username=demo.OWNERS[0])
+    ensure_first_study(owner.pk)
     try:
-        ensure_examples(User.objects.get(username=demo.OWNERS[0]))
+        ensure_examples(owner)
     except StoreError as error:
         raise UpError(str(error)) from None
 

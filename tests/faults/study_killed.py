@@ -5,6 +5,8 @@ seconds. The death is SIGKILL from within, at a line drawn over all the lines th
 given out, between two statements of a transaction, after the commit.
 """
 
+# ruff: noqa: E402 (settings first)
+
 import json
 import os
 import random
