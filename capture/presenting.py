@@ -15,7 +15,7 @@ from capture.turns import Turn
 
 STRIPES = 9  # colours in the stylesheet; a table has nine seats at most
 # All responses of a hand together may take this much of its page (PF-4: 250 KB for forty turns of about 5 KB).
-RESPONSES_BYTES = 40_000
+RESPONSES_BYTES = 20_000
 LEAST_INLINE_BYTES = 400
 
 

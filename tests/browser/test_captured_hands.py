@@ -88,6 +88,20 @@ def test_a_hands_id_and_a_turns_link_are_one_click_away(site: Site, operator: Us
     assert page.evaluate("navigator.clipboard.readText()") == f"{site.url}{HAND}#t3-rocky"
 
 
+def test_a_long_response_loads_when_it_comes_into_view(
+    site: Site, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-10
+    said = "The river changes nothing. " * 300
+    hands.store(capture_redis, [hands.captured("rocky", index, response=f"{said} {index}.") for index in range(9)])
+    page = site.open(HAND, operator)
+    expect(page.locator("#t8-rocky-said")).not_to_contain_text("8.")
+    page.locator("#t8-rocky").scroll_into_view_if_needed()
+    expect(page.locator("#t8-rocky-said")).to_contain_text("The river changes nothing.")
+    plain = site.open(HAND, operator, script=False)
+    plain.locator("#t8-rocky").get_by_role("link", name="Open Response").click()
+    expect(plain.locator("main")).to_contain_text("The river changes nothing.")
+
+
 def test_a_link_to_a_closed_part_opens_and_loads_it(site: Site, operator: User, story: None) -> None:  # VW-10
     page = site.open(f"{HAND}#t3-rocky-prompt", operator)
     expect(page.locator("#t3-rocky")).to_contain_text("Street: flop. Board: 7h Td 2c.")

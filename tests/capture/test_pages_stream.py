@@ -295,7 +295,7 @@ def long_hand(count: int, response: str) -> list[hands.Played]:
     return [hands.captured(names[i % 6], i, knowledge=knew(i), response=response) for i in range(count)]
 
 
-@pytest.mark.parametrize("said", ["I call.", "I think about this for a while. " * 60])
+@pytest.mark.parametrize("said", ["I call.", "I think. " * 55, "I think about this for a while. " * 60])
 def test_a_hand_of_forty_turns_weighs_little_before_its_parts_load(
     client: Client, capture_redis: redis.Redis, operator: User, said: str
 ) -> None:  # PF-4
