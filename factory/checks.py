@@ -1,15 +1,14 @@
 """The command that must succeed before a phase counts as done."""
 
 import os
-import signal
 import subprocess
 import tempfile
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from factory.childenv import child_environment
+from factory.children import started
 
 TIMEOUT_SECONDS = 600.0
 OUTPUT_LIMIT = 8 * 1024
@@ -26,29 +25,13 @@ class CheckResult:
 def run_check(command: str, workspace: Path, *, timeout: float = TIMEOUT_SECONDS) -> CheckResult:
     """Run a shell command in the workspace with the child environment; it and all it starts end with it."""
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=workspace,
-            env=child_environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            code = process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            return CheckResult(False, f"check did not end within {timeout:g} s", _tail(output))
-        finally:
-            end_group(process)
+        streams = {"stdin": subprocess.DEVNULL, "stdout": output, "stderr": subprocess.STDOUT}
+        with started(["/bin/sh", "-c", command], cwd=workspace, env=child_environment(), **streams) as process:
+            try:
+                code = process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                return CheckResult(False, f"check did not end within {timeout:g} s", _tail(output))
         return CheckResult(code == 0, f"check failed (exit {code})" if code else "check passed", _tail(output))
-
-
-def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill what is left of a child's process group, and collect the child."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
 
 
 def _tail(output: IO[bytes]) -> str:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from factory.calls import Attachment
-from factory.checks import end_group
 from factory.childenv import child_environment
+from factory.children import end_group, started
 from factory.outcomes import Reply, ToolCall
 from factory.providers import Endpoint, Messages, ProviderError
 
@@ -143,24 +143,23 @@ class PiSession:
         with tempfile.TemporaryFile() as message, tempfile.TemporaryFile() as stderr:
             message.write(messages.user.encode())
             message.seek(0)
-            process = subprocess.Popen(
+            child = started(
                 self._arguments(messages.system, files),
                 cwd=self.workspace,
                 env=child_environment(extra),
                 stdin=message,
                 stdout=subprocess.PIPE,
                 stderr=stderr,
-                start_new_session=True,
             )
-            late = threading.Timer(TIMEOUT_SECONDS, end_group, [process])
-            late.start()
-            try:
-                yield process, errors
-            finally:
-                late.cancel()
-                end_group(process)
-                stderr.seek(0)
-                errors += stderr.read().decode("utf-8", "replace").split("\n")
+            with child as process:
+                late = threading.Timer(TIMEOUT_SECONDS, end_group, [process])
+                late.start()
+                try:
+                    yield process, errors
+                finally:
+                    late.cancel()
+            stderr.seek(0)
+            errors += stderr.read().decode("utf-8", "replace").split("\n")
 
     def _arguments(self, system: str, files: list[Path]) -> list[str]:
         ours = ["--provider", _OURS] if self.pi.endpoint.is_set else []

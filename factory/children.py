@@ -1,0 +1,56 @@
+"""Child processes that never outlive what they were started for."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Popen[bytes]"]:
+    """A child in a process group of its own; it and all it started end with the block.
+
+    An interrupt that comes while the child is being made waits until it can be ended too: raised from within
+    `Popen` it would leave a process that nobody knows.
+    """
+    with _held_back() as release:
+        process = subprocess.Popen(command, start_new_session=True, **options)
+        try:
+            release()
+            yield process
+        finally:
+            end_group(process)
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """Kill what is left of a child's process group, and collect the child."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@contextmanager
+def _held_back() -> Iterator[Callable[[], None]]:
+    """Signals wait until the given function is called, or the block ends. Only the main thread gets any."""
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: None
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in _SIGNALS}
+
+    def release() -> None:
+        while before:
+            number, handler = before.popitem()
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        while came:
+            signal.raise_signal(came.pop())
+
+    try:
+        yield release
+    finally:
+        release()
