@@ -39,8 +39,12 @@ class VerbatimField(forms.CharField):
 class VersionForm(forms.Form):
     base_prompt = VerbatimField(16, max_length=20_000)
     strategy = VerbatimField(8, max_length=20_000)
-    model = forms.CharField(
-        max_length=120, help_text="house, or the name of a model of the configured OpenAI-compatible endpoint"
+    model = forms.RegexField(
+        r"\A(house|openai:\S+)\Z",  # never answers:FILE, which would have the agent's process open any path
+        max_length=120,
+        help_text="house, or openai:NAME for a model of the configured endpoint. The house model needs none, and heeds"
+        " only plain words of style: tight, loose, aggressive, passive, “one hand in five”, “bluff often”.",
+        error_messages={"invalid": "Write house, or openai: and the name of a model, such as openai:gpt-5."},
     )
 
 

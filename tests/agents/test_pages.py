@@ -117,6 +117,20 @@ def test_what_cannot_be_published_is_said_on_the_page_and_not_published(
     assert "form-error" in response.content.decode()
 
 
+@pytest.mark.parametrize("model", ["gpt-5", "answers:/etc/passwd", "openai:", "openai:a b", "House"])
+def test_a_model_that_no_table_can_ask_is_refused_while_it_can_be_put_right(
+    client: Client, rocky: Agent, model: str
+) -> None:  # HA-11
+    answer = client.post("/agents/rocky/versions/new", form([], model=model))
+    assert "Write house, or openai: and the name of a model" in answer.content.decode()
+    assert not AgentVersion.objects.exists()
+
+
+def test_a_model_of_the_endpoint_is_named_as_commands_name_it(client: Client, rocky: Agent) -> None:  # HA-11
+    assert client.post("/agents/rocky/versions/new", form([], model="openai:org/some-model.1")).status_code == 302
+    assert AgentVersion.objects.get().model == "openai:org/some-model.1"
+
+
 def test_a_versions_page_shows_what_changed_since_the_one_before(client: Client, rocky: Agent) -> None:  # VW-7
     publish(rocky, draft(strategy="one\ntwo\nthree"))
     publish(rocky, draft(strategy="one\n2 <script>\nthree", skills=[], model="gpt"))
