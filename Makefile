@@ -12,7 +12,7 @@ PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example DATABASE_URL=sqlite:///:
 # The coding agent of `factory run --provider pi`: the newest version that Node.js 20 runs.
 PI_VERSION = 0.73.1
 
-.PHONY: help install pi run test browser bench lint format
+.PHONY: help install pi run test browser pictures bench lint format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -43,6 +43,9 @@ test: $(VENV)/.installed-dev  ## the suite on the embedded stores, or on DATABAS
 
 browser: $(VENV)/.installed-dev  ## the pages in a real Chromium (Debian's `chromium`)
 	@$(BIN)/pytest -n auto -m browser $(ARGS)
+
+pictures: $(VENV)/.installed-dev  ## every page, wide and narrow, light and dark, on sheets to look at (in pictures/)
+	@$(BIN)/python -m tests.browser.pictures pictures $(ARGS)
 
 bench: $(VENV)/.installed-dev  ## what things cost, as ratios measured in one run
 	@$(BIN)/pytest -m bench -s $(ARGS)
