@@ -82,7 +82,7 @@ def arrange(arguments: Mapping[Any, Any], names: Names) -> Knowing:
         reader = _READERS.get(name)
         read = reader(value, names) if reader else None
         if read is None:
-            found["others"].append((str(name), value))
+            found["others"].append((spelt(name), value))
             continue
         facts = found.get("facts", []) + read.pop("facts", [])
         found |= read | {"facts": facts}

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, contains, plain, size
+from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, plain, size
 from capture.frozen import json_form
 from capture.knowing import Knowing, arrange
 from capture.knowledge import read_knowledge
 from capture.links import TurnLinks
 from capture.reading import TurnView
+from capture.recorded import recorded_html
 from capture.turns import Turn, TurnKey
 
 
@@ -140,7 +141,7 @@ class TurnParts:
             return None
         arguments = arguments_of(turn.knowledge)
         find = self._setting.find
-        found = bool(find) and arguments is not None and contains(json_text(arguments), find)
+        found = bool(find) and arguments is not None and "<mark>" in recorded_html(arguments, find)
         return KnewPart(
             f"{self._anchor}-knew",
             arrange(arguments, self._setting.names) if isinstance(arguments, Mapping) else None,

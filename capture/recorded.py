@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from agentlab.common.numbers import whole
 from agentlab.common.text import visible
 from capture.frozen import Marker
 
@@ -29,7 +30,7 @@ def spelt(value: Any) -> str:
         return f"{value.type}: could not be recorded ({value.kind.replace('_', ' ')})"
     if isinstance(value, bytes):
         return f"{len(value)} bytes: {value[:64].hex(' ')}{' …' if len(value) > 64 else ''}"
-    return str(value)
+    return whole(value) if isinstance(value, int) else str(value)
 
 
 def recorded_html(value: Any, find: str = "", depth: int = 0) -> SafeString:
@@ -59,10 +60,10 @@ def _titled(kind: str) -> SafeString:
     return format_html(' title="{}"', kind) if kind else SafeString("")
 
 
-def _key(key: Any) -> SafeString:
+def _key(key: Any, find: str) -> SafeString:
     if isinstance(key, str):
-        return visible(key)
-    return format_html('{} <span class="soft">({})</span>', visible(spelt(key)), type(key).__name__)
+        return visible(key, find)
+    return format_html('{} <span class="soft">({})</span>', visible(spelt(key), find), type(key).__name__)
 
 
 def _object(value: dict[Any, Any], find: str, depth: int) -> SafeString:
@@ -70,7 +71,7 @@ def _object(value: dict[Any, Any], find: str, depth: int) -> SafeString:
         return SafeString('<span class="absent">empty object</span>')
     if depth >= DEEPEST:
         return _as_text(value, find)
-    rows = ((_key(key), recorded_html(item, find, depth + 1)) for key, item in value.items())
+    rows = ((_key(key, find), recorded_html(item, find, depth + 1)) for key, item in value.items())
     return format_html('<dl class="record">{}</dl>', format_html_join("", "<div><dt>{}</dt><dd>{}</dd></div>", rows))
 
 
@@ -104,7 +105,7 @@ def _flat(item: dict[Any, Any]) -> bool:
 
 
 def _table(value: Sequence[Any], columns: list[str], find: str) -> SafeString:
-    head = format_html_join("", '<th scope="col">{}</th>', ((visible(name),) for name in columns))
+    head = format_html_join("", '<th scope="col">{}</th>', ((visible(name, find),) for name in columns))
     rows = (
         (format_html_join("", "<td>{}</td>", ((scalar_html(item[name], find),) for name in columns)),) for item in value
     )
@@ -122,5 +123,5 @@ def _as_text(value: Any, find: str) -> SafeString:
 def _safe_repr(value: Any) -> str:
     try:
         return repr(value)
-    except RecursionError:
-        return "nested too deep to show here; the raw text has it"
+    except (RecursionError, ValueError):  # the latter from an integer of thousands of digits
+        return "too deep or too long to show here; the raw text has it"

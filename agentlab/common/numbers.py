@@ -3,26 +3,37 @@
 from datetime import UTC, datetime
 from decimal import Decimal
 
+LONGEST = 1000  # digits; a number that is longer than that only for its zeros is written with its exponent
+
 
 def amount(value: object) -> str:
     """A number with all its digits (`1,353`, `0.999`, `1.10`, `NaN`); anything else as its own text."""
     if isinstance(value, bool) or value is None:
         return str(value)
     if isinstance(value, int):
-        return f"{value:,}"
+        return whole(value, ",")
     if isinstance(value, Decimal):
-        return f"{value:,f}" if value.is_finite() else str(value)
+        return f"{value:,f}" if _is_writable(value) else str(value)
     if isinstance(value, float):
         return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
     return str(value)
+
+
+def whole(value: int, form: str = "") -> str:
+    """An integer in base 10, or in base 16 where Python refuses to write one so long."""
+    return format(value, form) if value.bit_length() <= 10_000 else hex(value)
+
+
+def _is_writable(value: Decimal) -> bool:
+    return value.is_finite() and abs(value.adjusted()) < LONGEST
 
 
 def money(value: Decimal | float | None) -> str:
     """US dollars, to the last digit that is not zero: `$0.0031`, `$1.20`, `$0`."""
     if value is None:
         return "cost unknown"
-    value = Decimal(str(value))
-    if not value.is_finite():
+    value = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
+    if not _is_writable(value):
         return f"${value}"
     if value == 0:
         return "$0"

@@ -273,6 +273,7 @@ def test_a_search_opens_and_marks_what_it_finds(client: Client, story: None) -> 
 def test_a_search_in_what_it_knew_opens_the_record(client: Client, story: None) -> None:
     turn = turns_of(read(client, f"{HAND}&q=deploymentId"))["t2-bluffy"]
     assert '<details class="more" open><summary>Everything as recorded' in turn
+    assert "<dt><mark>deploymentId</mark></dt>" in turn
 
 
 def test_the_prompt_says_what_of_it_repeats(client: Client, story: None) -> None:

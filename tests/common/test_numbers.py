@@ -20,6 +20,8 @@ NOON = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
         (Decimal("1.10"), "1.10"),
         (Decimal("1E+3"), "1,000"),
         (Decimal("NaN"), "NaN"),
+        (Decimal("1E+999999"), "1E+999999"),
+        (Decimal("1E-999999"), "1E-999999"),
         (0.999, "0.999"),
         (1.0, "1.0"),
         (-0.0, "-0.0"),
@@ -31,6 +33,11 @@ NOON = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
 )
 def test_an_amount_keeps_all_its_digits(value: object, words: str) -> None:  # VW-3
     assert amount(value) == words
+
+
+def test_an_integer_longer_than_python_writes_in_base_ten_is_in_base_sixteen() -> None:  # CAP-9
+    assert amount(2**20_000) == hex(2**20_000)
+    assert money(10**5000).startswith("$1")
 
 
 def test_two_different_amounts_never_look_equal() -> None:  # VW-3
