@@ -288,7 +288,7 @@ def reached_table(decision: list[Any] | None) -> Move | None:
         return None
     for message in reversed(decision):
         fields = _fields(message)
-        if fields.get("type") == "action" and isinstance(fields.get("action"), str):
+        if fields.get("type", "action") == "action" and isinstance(fields.get("action"), str):
             return Move(fields["action"], fields.get("amount"))
     return None
 
@@ -340,7 +340,7 @@ def _number(value: object) -> Decimal | None:
     value = _amount(value) if isinstance(value, str) else value
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
-    exact = Decimal(str(value))
+    exact = Decimal(str(value)) if isinstance(value, float) else Decimal(value)
     return exact if exact.is_finite() else None
 
 

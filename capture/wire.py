@@ -236,7 +236,7 @@ def _cost(value: Any) -> Decimal | None:
     if value is UNSET:
         return None
     read = from_json(value)
-    return read if isinstance(read, Decimal) else Decimal(repr(read))
+    return Decimal(repr(read)) if isinstance(read, float) else Decimal(read)
 
 
 # ---- lists
