@@ -59,7 +59,7 @@ _THOUGHT = re.compile(rf"<({_THOUGHTS})\b[^<>]{{0,80}}>.*?(?:</\1\s*>|\Z)", re.I
 _THOUGHT_END = re.compile(rf"</(?:{_THOUGHTS})\s*>", re.IGNORECASE)
 # Results of tools, and other people's lines, that a model wrote itself: tags, special tokens, labels, fences.
 _ANYONE_ELSE = re.compile(
-    r"<(?P<tag>results?|(?:function|tool)_(?:results?|responses?|outputs?)|observations?|output)\b[^<>]{0,80}>"
+    r"<(?P<tag>results?|(?:function|tool)_(?:results?|responses?|outputs?)|observations?)\b[^<>]{0,80}>"
     r".*?(?:</(?P=tag)\s*>|\Z)"
     r"|<[|｜][^<>]{0,20}(?:output|result|response)s?[^<>]{0,3}begin[^<>]{0,20}[|｜]>"
     r".*?(?:<[|｜][^<>]{0,30}end[^<>]{0,20}[|｜]>|\Z)"

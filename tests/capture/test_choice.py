@@ -175,6 +175,8 @@ def test_the_action_may_carry_its_amount_and_the_amount_may_be_all_of_it() -> No
     [
         ("call", ("call", None)),
         ("**Fold**", ("fold", None)),
+        (f"<answer>{CALL}</answer>", ("call", None)),
+        (f"<output>{CALL}</output>", ("call", None)),
         ("```\nfold\n```", ("fold", None)),
         ("All-in.", ("all_in", None)),
         ("Call 62 chips.", ("call", None)),
