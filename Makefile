@@ -56,7 +56,6 @@ lint: $(VENV)/.installed-dev  ## style, types, the walls between rooms, template
 	SECRET_KEY=lint $(BIN)/mypy agentlab capture factory
 	$(BIN)/lint-imports
 	$(BIN)/python -m agentlab.hosted.outbound_check
-	$(BIN)/python -m agentlab.hosted.outbound_check
 	$(BIN)/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
 	$(PRODUCTION) $(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(PRODUCTION) $(BIN)/python manage.py makemigrations --check --dry-run
