@@ -75,9 +75,7 @@ OK = ("recorded", "")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_a_redis_that_goes_and_comes_back(
-    played: Played, node: RedisNode, how: signal.Signals
-) -> None:  # SF-5 CAP-10
+def test_a_redis_that_goes_and_comes_back(played: Played, node: RedisNode, how: signal.Signals) -> None:  # SF-5 CAP-10
     assert played.play(0, 1) == [OK, OK]
     node.stop(how)
     lost = played.play(2, 3)
@@ -110,9 +108,7 @@ def test_a_slow_redis_is_waited_for(played: Played, node: RedisNode) -> None:  #
     assert played.play(0) == [OK]
 
 
-def test_a_full_redis_says_so_and_takes_turns_when_it_has_room(
-    played: Played, node: RedisNode
-) -> None:  # SF-5 CAP-10
+def test_a_full_redis_says_so_and_takes_turns_when_it_has_room(played: Played, node: RedisNode) -> None:  # SF-5 CAP-10
     assert played.play(0) == [OK]
     with node.client() as admin:
         admin.config_set("maxmemory", "1kb")

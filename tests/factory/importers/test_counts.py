@@ -45,7 +45,9 @@ def test_a_claude_code_session_has_the_rows_calls_and_tokens_that_it_has(name: s
     assert found.session.session_id in counts["session_ids"]
     assert found.session.counts.records == counts["rows"] + counts.get("non_object_rows", 0)
     assert found.session.counts.damaged == counts.get("non_object_rows", 0)
-    calls = [call for attempt in found.attempts for call in attempt.tool_calls if "that is not in the file" not in call.name]
+    calls = [
+        call for attempt in found.attempts for call in attempt.tool_calls if "that is not in the file" not in call.name
+    ]
     assert len(calls) == counts["tool_use"]
     assert sum(attempt.output_tokens or 0 for attempt in found.attempts) == counts["output_tokens_max_per_message"]
 
