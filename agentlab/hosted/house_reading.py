@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
+RAISES = {"never raise": 0.0, "raise every": 0.95, "always raise": 0.95}
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,22 +19,25 @@ class Style:
 def read_style(script: str, turn: str = "") -> Style:
     """The style that a strategy asks for, shifted by the whispers of this turn."""
     strategy = section(script, "Strategy").lower()
-    enter = _share(strategy) or _first(strategy, {"tight": 0.2, "patient": 0.2, "loose": 0.5}, 0.3)
-    raises = _first(strategy, {"aggressive": 0.75, "passive": 0.15}, 0.45)
+    enter = _share(strategy, _first(strategy, {"tight": 0.2, "patient": 0.2, "loose": 0.5}, 0.3))
+    raises = _first(strategy, {"aggressive": 0.75, "passive": 0.15} | RAISES, 0.45)
     bluffs = _first(strategy, {"bluff often": 0.3, "bluff seldom": 0.06, "never bluff": 0.0}, 0.1)
     whispers = section(turn, "Whispers").lower()
     enter *= _first(whispers, {"tight": 0.6, "patien": 0.6, "loose": 1.5}, 1.0)
+    enter = _share(whispers, enter)
     raises += _first(whispers, {"aggress": 0.25, "passive": -0.3, "careful": -0.3}, 0.0)
+    raises = _first(whispers, RAISES, raises)
     return Style(min(enter, 1.0), min(max(raises, 0.0), 1.0), bluffs)
 
 
-def _share(strategy: str) -> float | None:
-    """“One hand in five” and “20 %” as a share."""
+def _share(text: str, otherwise: float) -> float:
+    """“One hand in five”, “20 %” and “every hand” as a share."""
     words = "|".join(NUMBERS)
-    if found := re.search(rf"\b({words}) hands? in ({words})\b", strategy):
+    if found := re.search(rf"\b({words}) hands? in ({words})\b", text):
         return min(NUMBERS[found[1]] / NUMBERS[found[2]], 1.0)
-    found = re.search(r"\b(\d{1,2}) ?%", strategy)
-    return int(found[1]) / 100 if found else None
+    if found := re.search(r"\b(\d{1,2}) ?%", text):
+        return int(found[1]) / 100
+    return _first(text, {"fold every": 0.0, "every hand": 1.0, "any hand": 1.0, "any two cards": 1.0}, otherwise)
 
 
 def _first(text: str, meanings: dict[str, float], otherwise: float) -> float:

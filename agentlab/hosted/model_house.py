@@ -14,7 +14,7 @@ from itertools import combinations
 
 from pokerkit import StandardHighHand
 
-from agentlab.hosted.house_reading import NoTurn, Spot, Style, read_spot, read_style
+from agentlab.hosted.house_reading import NoTurn, Spot, Style, read_spot, read_style, section
 from agentlab.hosted.model_port import Completion, ModelFailed
 
 RANKS = "23456789TJQKA"
@@ -67,7 +67,11 @@ def answer(prompt: str, seed: int = 0) -> str:
     except NoTurn:
         raise ModelFailed("the prompt describes no turn") from None
     digest = hashlib.sha256(f"{seed}\n{prompt}".encode("utf-8", "surrogatepass")).digest()
-    return _Player(spot, read_style(script, turn), random.Random(digest)).answer()  # noqa: S311 - play, not secrets
+    player = _Player(spot, read_style(script, turn), random.Random(digest))  # noqa: S311 - play, not secrets
+    if section(turn, "Whispers"):
+        heeds = player.style != read_style(script)
+        player.thoughts.append("I play as was whispered." if heeds else "No whisper asks for a style that I know.")
+    return player.answer()
 
 
 class _Player:

@@ -8,7 +8,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.hosted.decide import clamp
 from agentlab.hosted.deciding import legal_of, read_note
 from agentlab.hosted.frames import ChipRange
-from agentlab.hosted.house_reading import read_style
+from agentlab.hosted.house_reading import Style, read_style
 from agentlab.hosted.house_roster import HOUSE, SKILLS, TEMPERAMENTS
 from agentlab.hosted.model_house import HouseModel, answer, draw, hand_rank, made_hand
 from agentlab.hosted.model_port import ModelFailed
@@ -67,6 +67,25 @@ def test_a_whisper_changes_how_it_plays():
     as_told = Counter(choice.action for choice in choices("loose-passive", whispers=whisper))
     as_ever = Counter(choice.action for choice in choices("loose-passive"))
     assert as_told["fold"] > as_ever["fold"] + 40
+
+
+def test_it_takes_plain_words_at_their_word():
+    # HA-5, HA-12
+    assert read_style("[Strategy]\nPlay every hand, and always raise.") == Style(1.0, 0.95, 0.1)
+    assert read_style("[Strategy]\nFold every hand.").enter == 0
+    shifted = read_style("[Strategy]\nPlay tight and passive.", "[Whispers]\n- ada, 20:15: Raise every hand!")
+    assert (shifted.enter, shifted.raises) == (1.0, 0.95)
+    assert read_style("[Strategy]\nPlay tight.", "[Whispers]\n- ada: two hands in three").enter == 2 / 3
+
+
+def test_it_says_whether_a_whisper_told_it_anything():
+    # HA-12
+    def told(text):
+        return answer(prompt_for(ROCKY, whispers=[{"author": "ada", "at": "2026-11-01 12:00", "text": text}]))
+
+    assert "I play as was whispered." in told("Play loose.")
+    assert "No whisper asks for a style that I know." in told("Good luck tonight!")
+    assert "whisper" not in answer(prompt_for(ROCKY))
 
 
 def test_every_answer_is_prose_and_one_choice_that_the_parser_reads_sometimes_fenced():
