@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from django.db import connection
 from agentlab.agents.charge import TEXT_LIMITS, fit
 from agentlab.agents.ledger import Charge, LedgerWriter, SpoolError
 from agentlab.agents.models import InferenceCharge
+from agentlab.agents.spool import Spool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -271,6 +273,18 @@ def test_the_spool_is_bounded_and_what_found_no_room_is_counted(tmp_path: Path) 
     assert lost > 0
     assert LedgerWriter(tmp_path / "spool").close(20)
     assert InferenceCharge.objects.count() == 1000 - lost
+
+
+def test_a_spool_takes_no_entry_beyond_its_bound(tmp_path: Path) -> None:  # HA-10
+    spool = Spool(tmp_path / "spool", max_bytes=64 * 1024)
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        for start in range(0, 5000, 100):
+            spool.append(charge(index) for index in range(start, start + 100))
+    kept = len(spool.next(5000).charges)
+    spool.close()
+    assert kept > 0
+    assert kept % 100 == 0  # all of an append or none
+    assert (tmp_path / "spool").stat().st_size <= 64 * 1024
 
 
 def test_a_damaged_spool_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # HA-10, SF-5

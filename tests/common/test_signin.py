@@ -6,6 +6,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from agentlab.common.signin import SIGN_IN_FAILURES
+from agentlab.common.throttle import FailureLimit
 
 pytestmark = pytest.mark.django_db
 
@@ -53,3 +54,51 @@ def test_admins_own_login_is_the_same_door(client: Client) -> None:  # RD-4
     assert (response.status_code, response.headers["Location"]) == (302, "/login?next=%2Fadmin%2F")
     client.force_login(User.objects.get(username="ann"))
     assert client.get("/admin/login/").status_code == 404
+
+
+def test_failures_are_forgotten_once_their_time_is_over() -> None:  # RD-4
+    for seconds, reached in ((300, True), (0, False)):
+        limit = FailureLimit(f"for-{seconds}", limit=1, seconds=seconds)
+        limit.failed("ann")
+        assert limit.reached("ann") is reached
+
+
+def test_a_made_up_forwarding_header_gives_a_guesser_no_new_tries(client: Client) -> None:  # RD-4
+    for number in range(SIGN_IN_FAILURES.limit):
+        headers = {"x-forwarded-for": f"10.0.0.{number}", "x-real-ip": f"10.0.0.{number}"}
+        assert client.post("/login", {"username": "ann", "password": "wrong"}, headers=headers).status_code == 200
+    headers = {"x-forwarded-for": "10.1.0.1", "forwarded": "for=10.1.0.1"}
+    assert client.post("/login", {"username": "ann", "password": "right"}, headers=headers).status_code == 429
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "https://evil.example",
+        "//evil.example",
+        "/\\evil.example",
+        "\t//evil.example",
+        "javascript:alert(1)",
+        "http:evil",
+    ],
+)
+def test_signing_in_and_choosing_colours_lead_nowhere_else(client: Client, elsewhere: str) -> None:  # SF-4
+    signed = client.post("/login", {"username": "ann", "password": "right", "next": elsewhere})
+    coloured = client.post("/theme", {"theme": "dark", "next": elsewhere})
+    assert (signed.headers["Location"], coloured.headers["Location"]) == ("/", "/")
+
+
+def test_signing_in_makes_a_new_session(client: Client) -> None:  # SF-1
+    session = client.session
+    session["planted"] = True
+    session.save()
+    planted = session.session_key
+    assert _sign_in(client, "ann", "right") == 302
+    assert client.session.session_key != planted
+
+
+def test_no_form_is_taken_without_its_token() -> None:  # SF-1
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(User.objects.get(username="ann"))
+    for path in ("/login", "/logout", "/theme", "/agents/new", "/agent-capture/keep"):
+        assert strict.post(path, {"theme": "dark"}).status_code == 403, path
