@@ -1,7 +1,6 @@
 """Does the trace still tell the story that the checkpoints tell? Reads events and folds them; calls no turn."""
 
 import hashlib
-import struct
 from collections.abc import Iterator
 from dataclasses import asdict
 
@@ -15,13 +14,12 @@ CHUNK = 1000  # rows read at a time, so that memory does not depend on the trace
 
 
 def trace_sha256(run: StudyRun) -> str:
-    """SHA-256 over the study's own hash and every event (place, length, payload) in the order of personas, turns,
-    sequences: the same for the same study file, whatever ran it."""
+    """SHA-256 over the study's own hash and the seal of every event (the SHA-256 of its place and bytes), in the
+    order of personas, turns, sequences: the same for the same study file, whatever ran it."""
     digest = hashlib.sha256(bytes.fromhex(run.study_sha256))
     rows = TraceEvent.objects.filter(run=run).order_by("persona", "turn", "sequence")
-    fields = ("persona", "turn", "sequence", "payload")
-    for persona, turn, sequence, payload in rows.values_list(*fields).iterator(chunk_size=CHUNK):
-        digest.update(struct.pack(">IIII", persona, turn, sequence, len(payload)) + payload)
+    for seal in rows.values_list("seal", flat=True).iterator(chunk_size=CHUNK):
+        digest.update(seal)
     return digest.hexdigest()
 
 

@@ -123,19 +123,21 @@ class Runner:
 
     def _jobs(self, stretches: list[Stretch]) -> Iterator[_Slot]:
         numbers = [one.number for one in stretches if not one.arrives]
-        rows = Checkpoint.objects.filter(run=self.run, persona__in=numbers).values_list("persona", "state")
-        states = dict(rows) if numbers else {}
+        states = {}
+        if numbers:
+            rows = Checkpoint.objects.filter(run=self.run, persona__in=numbers)
+            states = dict(rows.values_list("persona", "state"))
         for one in stretches:
             persona = self.study.personas[one.number]
             job = Job(
                 study=self.run.study_sha256,
-                rules=self.study.rules,
+                rules=msgspec.Raw(self.study.rules_bytes),
                 embedder=self.study.embedder,
                 expects=self.run.embedder,
                 model=self.study.model,
                 persona=persona,
                 state=bytes(states.get(one.number, b"")),
-                shown=self.study.shown(persona.id, one.first, one.last),
+                shown=msgspec.Raw(self.study.shown_bytes(persona.id, one.first, one.last)),
             )
             yield _Slot(one.number, canonical(job))
 

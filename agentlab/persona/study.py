@@ -176,24 +176,28 @@ class Study(msgspec.Struct, frozen=True, dict=True):
     def sha256(self) -> str:
         return sha256(self.to_bytes())
 
+    @cached_property
+    def rules_bytes(self) -> bytes:
+        return canonical(self.rules)
+
+    def shown_bytes(self, persona: str, first: int, last: int) -> bytes:
+        """What one persona is shown, as MessagePack; in the listed order it is the same for all, and made once."""
+        if self.order == "listed":
+            return self._listed_bytes(first, last)
+        return canonical(self.shown(persona, first, last))
+
+    @cached_property
+    def _listed_bytes(self) -> Callable[[int, int], bytes]:
+        return lru_cache(maxsize=4)(lambda first, last: canonical(self.shown("", first, last)))
+
     def shown(self, persona: str, first: int, last: int) -> tuple[Presentation, ...]:
         """What one persona is shown in turns first…last (both counted from 1). Turn t is at time t · step."""
         if self.order == "listed":
-            return self._listed(first, last)
+            return tuple(self._presentation(turn, self._place(turn)) for turn in range(first, last + 1))
         orders = {round: self._shuffled(persona, round) for round in range(self._round(first), self._round(last) + 1)}
         return tuple(
             self._presentation(turn, orders[self._round(turn)][self._place(turn)]) for turn in range(first, last + 1)
         )
-
-    @cached_property
-    def _listed(self) -> Callable[[int, int], tuple[Presentation, ...]]:
-        """The same for every persona, so made once for those that follow each other."""
-
-        @lru_cache(maxsize=4)
-        def shown(first: int, last: int) -> tuple[Presentation, ...]:
-            return tuple(self._presentation(turn, self._place(turn)) for turn in range(first, last + 1))
-
-        return shown
 
     def _round(self, turn: int) -> int:
         return (turn - 1) // len(self.stimuli)

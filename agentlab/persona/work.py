@@ -17,17 +17,19 @@ REASON = 400  # characters of a failure's reason
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
-    """`state` is empty for a persona that has not arrived yet. `expects` is the identity that the embedder must
-    have."""
+    """`state` is empty for a persona that has not arrived yet. `expects` is the identity that the embedder must have.
+
+    `rules` (`Rules`) and `shown` (Presentations) are MessagePack within it: many jobs share them, and so their bytes.
+    """
 
     study: str
-    rules: Rules
+    rules: msgspec.Raw
     embedder: str
     expects: str
     model: str
     persona: Persona
     state: bytes
-    shown: tuple[Presentation, ...]
+    shown: msgspec.Raw
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True):
@@ -51,10 +53,10 @@ def run_job(data: bytes) -> bytes:
     events: list[Event] = []
     turns, answered, fallbacks, state, failure = 0, 0, 0, None, ""
     try:
-        ports = _ports(job)
-        state = read_state(job.state) if job.state else _arrived(job, ports, events)
-        for shown in job.shown:
-            outcome = turn(job.persona, shown, state, ports, job.rules)
+        ports, rules = _ports(job), msgspec.msgpack.decode(job.rules, type=Rules)
+        state = read_state(job.state) if job.state else _arrived(job, ports, rules, events)
+        for shown in msgspec.msgpack.decode(job.shown, type=tuple[Presentation, ...]):
+            outcome = turn(job.persona, shown, state, ports, rules)
             events += outcome.events
             state, turns = outcome.state, turns + 1
             if outcome.reaction:
@@ -82,8 +84,8 @@ def _ports(job: Job) -> Ports:
     return ports
 
 
-def _arrived(job: Job, ports: Ports, events: list[Event]) -> PersonaState:
-    outcome = arrive(job.persona, job.study, ports, job.rules)
+def _arrived(job: Job, ports: Ports, rules: Rules, events: list[Event]) -> PersonaState:
+    outcome = arrive(job.persona, job.study, ports, rules)
     events += outcome.events
     return outcome.state
 

@@ -175,8 +175,9 @@ def test_the_work_of_a_job_is_the_same_in_any_process(plan) -> None:  # PE-4
     from agentlab.persona.work import Job
 
     persona = plan.personas[0]
+    shown = msgspec.Raw(plan.shown_bytes(persona.id, 1, 30))
     job = canonical(
-        Job(plan.sha256, plan.rules, "hashing", "hashing-1/256", "rules", persona, b"", plan.shown(persona.id, 1, 30))
+        Job(plan.sha256, msgspec.Raw(plan.rules_bytes), "hashing", "hashing-1/256", "rules", persona, b"", shown)
     )
     with contextlib.closing(Processes(1)) as workers:
         assert workers.submit(run_job, job).result(60) == run_job(job)

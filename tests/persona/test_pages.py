@@ -91,10 +91,17 @@ def test_a_study_without_an_owner_is_for_operators_alone(run, olga) -> None:  # 
 
 
 @pytest.mark.parametrize(
-    "path", ["/personas/0", "/personas/99999999999999999999999", "/personas/{run}/p/nobody", "/personas/{run}/p/ada/13",
-             "/personas/{run}/p/ada/99999999999999999999", "/personas/{run}/p/ada/5/secret/raw",
-     "/personas/{run}/p/a%00/1"]
-)  # fmt: skip
+    "path",
+    [
+        "/personas/0",
+        "/personas/99999999999999999999999",
+        "/personas/{run}/p/nobody",
+        "/personas/{run}/p/ada/13",
+        "/personas/{run}/p/ada/99999999999999999999",
+        "/personas/{run}/p/ada/5/secret/raw",
+        "/personas/{run}/p/a%00/1",
+    ],
+)
 def test_what_is_not_there_is_404(run, olga, path: str) -> None:  # SF-4
     assert _client(olga).get(path.format(run=run.pk)).status_code == 404
 
