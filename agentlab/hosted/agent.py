@@ -214,7 +214,9 @@ class HostedAgent:
             if turn.sent:
                 turn.refusal = frame.reason
                 turn.settled.set()
-        elif frame.agent_id == self.agent_id and frame.cause == "chosen":
+        elif frame.agent_id == self.agent_id and (frame.cause == "chosen" or turn.sent):
+            if frame.cause != "chosen":  # ours came too late; the word on it may come after the next turn began
+                turn.refusal = f"the table had acted already: {frame.cause}"
             turn.settled.set()
 
     # One turn -----------------------------------------------------------------------------------------------

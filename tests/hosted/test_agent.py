@@ -214,6 +214,24 @@ def test_a_refusal_stands_in_the_record(capture_redis, tmp_path):
     assert turn.decision[1:] == [{"refused": "late: that turn is over"}]
 
 
+def test_a_move_that_the_table_made_first_stands_as_a_refusal_of_what_was_sent(capture_redis, tmp_path):
+    # CAP-5: an agent that was held up hears of its timeout and of its next turn before the refusal
+    publish(model=answers(tmp_path / "a", CALL))
+
+    async def run():
+        async with seated() as play:
+            said = await one_turn(play, answer=False)
+            await play.table.tell(
+                player_action(said.action_index, "rocky", "fold", cause="timeout", hand_number=said.hand_number)
+            )
+            await one_turn(play, hand_number=8)
+
+    asyncio.run(run())
+    (turn,) = recorded(capture_redis)
+    assert [message.get("action") for message in turn.decision] == ["call", None]
+    assert turn.decision[1:] == [{"refused": "the table had acted already: timeout"}]
+
+
 def test_a_table_that_does_not_answer_delays_the_record_by_a_second_and_no_turn(capture_redis, tmp_path):
     # CAP-5, CAP-10
     publish(model=answers(tmp_path / "a", CALL))
