@@ -1,6 +1,7 @@
 """What happens to a Redis never reaches the turn, and every turn gets its outcome. Real servers, real processes."""
 
 import json
+import random
 import signal
 import socket
 import subprocess
@@ -170,6 +171,40 @@ def test_order_is_right_after_an_outage_in_the_middle_of_a_hand(played: Played, 
     played.play(2, 4)
     assert played.stored() in ([1, 2, 4, 5], [1, 2, 3, 4, 5])  # a write that timed out may have arrived all the same
     assert Counter(outcome for _, outcome, _ in played.outcomes) == {"recorded": 4, "failed": 1}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_faults_at_random_leave_every_turn_with_one_outcome_and_no_turn_without_its_prompt(seed: int) -> None:  # SF-5
+    chance = random.Random(seed)
+    with RedisNode() as node:
+        played = Played(node)
+        faults = {
+            "kill": lambda: (node.kill(), node.start()),
+            "freeze": lambda: (node.freeze(), played.recorder.flush(0.5), node.thaw()),
+            "flush": lambda: node.client().flushall(),
+            "full": lambda: (node.client().config_set("maxmemory", "1kb"), played.recorder.flush(5)),
+            "room": lambda: node.client().config_set("maxmemory", "0"),
+            "nothing": lambda: None,
+        }
+        for index in range(400):
+            played.recorder.record(turn(index, envelope=f"envelope {index % 5}"))
+            if index % 20 == 0:
+                faults[chance.choice(sorted(faults))]()
+        node.client().config_set("maxmemory", "0")
+        assert played.recorder.flush(60)
+        played.play(400)
+        told = {index: outcome for index, outcome, _ in played.outcomes}
+        assert sorted(told) == list(range(401))
+        assert len(played.outcomes) == 401
+        assert told[400] == "recorded"
+        found = played.buffer.hand_turns("T-1", 7, agent_id="rocky")
+        stored = {one.key.action_index for one in found}
+        # A turn without its prompt is one that was told as failed: its envelope was refused.
+        assert all(told[key.action_index] == "failed" for key in found.damaged)
+        assert 400 in stored
+        stats = played.recorder.stats
+        assert stats.recorded == stats.written + stats.dropped + stats.failed == 401
+        played.close()
 
 
 def test_a_node_of_a_cluster_that_dies_is_said_by_name() -> None:  # CAP-12 SF-5
