@@ -89,7 +89,11 @@ _LABELLED = re.compile(
 )
 
 
+LONGEST: Final = 128 * 1024  # characters, from the end; more is a runaway, and reading it would hold a table up
+
+
 def _from_text(text: str) -> _Found | None:
+    text = text[-LONGEST:]
     found = [*_from_objects(text), *_from_markup(text)]
     if found:
         return max(found, key=lambda one: one[0])[1]
@@ -319,7 +323,7 @@ def remark(
     legal = f" (limit {digits(limits[0])}–{digits(limits[1])})" if limits else ""
     return Remark(
         "changed",
-        f"Changed on the way out: the response asked for {digits(asked.amount)},"
+        f"Changed on the way out: the response asked for {digits(asked.amount)};"
         f" {digits(sent.amount)} reached the table{legal}.",
     )
 

@@ -20,6 +20,7 @@ class Row:
     played_at: datetime
     turns: int
     agents: str
+    fallbacks: int
     fallback_only: bool
     lost: int
     kept: int
@@ -47,6 +48,7 @@ def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: 
         hand.last_played_at,
         hand.turns,
         ", ".join(names.get(agent_id, agent_id) for agent_id in hand.agent_ids),
+        hand.fallbacks,
         hand.fallback_only,
         hand.lost,
         hand.kept,

@@ -1,6 +1,7 @@
 """The operators' pages of captured hands: read the request, call one service, render."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -36,6 +37,14 @@ VERSION_PAGE = "/agents/{agent}/versions/{version}"
 def names_of(agent_ids: Iterable[str]) -> dict[str, str]:
     """What people call these agents; one that is not known here goes by its id."""
     return dict(Agent.objects.filter(id__in=set(agent_ids)).values_list("id", "name"))
+
+
+def agent_named(text: str) -> str:
+    """The id that somebody means who may have typed a name, as the pages show it; else what was typed."""
+    if not text or Agent.objects.filter(id=text).exists():
+        return text
+    found = Agent.objects.filter(name__iexact=text).values_list("id", flat=True)[:2]
+    return found[0] if len(found) == 1 else text
 
 
 def setting_for(hand: Hand, links: TurnLinks) -> Setting:
@@ -86,13 +95,16 @@ def _list_context(before: str, open_hand: tuple[str, int] | None = None) -> dict
 
 
 def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[str, Any]:
-    source, agent_id = hand_source(), asked.agent_id
+    source, agent_id = hand_source(), agent_named(asked.agent_id)
     hand = source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
     audit_opened(user, hand)
     links = TurnLinks(BASE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
+    shown = present_hand(hand, setting_for(hand, links))
+    if agent_id and not hand.turns and hand.buffer_answered:  # the hand itself may well be there
+        shown = replace(shown, empty=f"No turn of {agent_id} is known in this hand. Without an agent, all are shown.")
     return {
-        "hand": present_hand(hand, setting_for(hand, links)),
+        "hand": shown,
         "hand_url": f"{BASE}?{urlencode(scope)}",
         "recent_url": f"{BASE}/recent?{urlencode({'table': table_id, 'hand': number})}",
         "find_fields": scope.items(),

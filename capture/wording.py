@@ -24,7 +24,8 @@ def absence_of_its_own(view: TurnView) -> str:
     """Why the four things of this turn are not here, where that is this turn's own story and not its whole hand's."""
     if view.is_fallback:
         reason = f": {view.fallback_reason}" if view.fallback_reason else ""
-        return f"No decision was made{reason}. The agent sent a safe action, and nothing was recorded."
+        sent = "The agent sent a safe action" if view.action else "The agent sent no action"
+        return f"No decision was made{reason}. {sent}, and nothing was recorded."
     if view.capture_outcome in LOST:
         reason = f": {view.capture_reason}" if view.capture_reason else ""
         return f"A decision was made, but its record was lost ({view.capture_outcome}{reason})."

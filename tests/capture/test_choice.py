@@ -304,7 +304,7 @@ def test_a_hostile_answer_is_given_up_on_in_time_that_grows_with_its_length(unit
 def test_the_callout_shows_both_amounts_and_the_limits() -> None:  # VW-3
     said = remark(Move("raise", 500), Move("raise", 200), "clamp", (40, 200))
     assert said == Remark(
-        "changed", "Changed on the way out: the response asked for 500, 200 reached the table (limit 40–200)."
+        "changed", "Changed on the way out: the response asked for 500; 200 reached the table (limit 40–200)."
     )
 
 

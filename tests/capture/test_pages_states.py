@@ -8,6 +8,7 @@ import redis
 from django.contrib.auth.models import User
 from django.test import Client
 
+from agentlab.agents.models import Agent
 from tests.capture import hands
 from tests.capture.making import take_redis_away
 from tests.pages import assert_valid_html
@@ -44,7 +45,27 @@ def test_recent_hands_come_from_the_ledger_newest_first(client: Client, capture_
     assert 'data-copy="T-4:184"' in page
     assert 'href="/agent-capture?table=T-4&amp;hand=184"' in page
     assert "rocky, nit" in page
+    assert "1 FALLBACK<" in page
     assert "FALLBACK ONLY" not in page
+
+
+def test_an_agent_may_be_asked_for_by_the_name_on_the_page(
+    client: Client, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-1
+    Agent.objects.create(id="rocky-2", name="Rocky", owner=operator)
+    hands.store(capture_redis, [hands.captured("rocky-2", 1), hands.captured("nit", 2)], hand=184)
+    page = read(client, f"{HAND}&agent=rocky")
+    assert 'id="t1-rocky-2"' in page
+    assert 'id="t2-nit"' not in page
+
+
+def test_a_hand_is_not_said_to_be_missing_where_only_the_agent_is(
+    client: Client, capture_redis: redis.Redis
+) -> None:  # VW-6
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=184)
+    page = read(client, f"{HAND}&agent=nobody")
+    assert "No turn of nobody is known in this hand." in page
+    assert "No such hand" not in page
 
 
 def test_a_hand_of_fallbacks_alone_is_marked(client: Client, capture_redis: redis.Redis) -> None:  # VW-1

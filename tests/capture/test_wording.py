@@ -23,8 +23,9 @@ def why(view: TurnView, *, answered: bool = True) -> str:
     [
         (
             replace(PLAIN, is_fallback=True, fallback_reason="timeout", capture_outcome="none"),
-            "No decision was made: timeout",
+            "No decision was made: timeout. The agent sent no action, and nothing was recorded.",
         ),
+        (replace(PLAIN, is_fallback=True, action="fold"), "No decision was made. The agent sent a safe action, and"),
         (replace(PLAIN, capture_outcome="dropped", capture_reason="buffer full"), "lost (dropped: buffer full)"),
         (replace(PLAIN, capture_outcome="failed"), "lost (failed)"),
         (replace(PLAIN, damaged="the envelope is gone"), "cannot be rebuilt: the envelope is gone"),
