@@ -5,8 +5,8 @@ multiplied, so that a memory must be recent, weighty *and* about the matter. A c
 with a negative one the product would rank a memory lower for being fresh. Ranking reads and changes nothing.
 """
 
-import math
 from collections.abc import Sequence
+from math import exp
 
 from agentlab.persona.events import Recalled
 from agentlab.persona.state import MemoryEvent
@@ -15,7 +15,7 @@ from agentlab.persona.vectors import cosines
 
 def recency(time: float, now: float, tau: float) -> float:
     """exp(-Δt/τ) in [0, 1]; Δt is 0 for a memory from the future. `math.exp`, as numpy's differs by processor."""
-    return math.exp(-max(0.0, now - time) / tau)
+    return exp((time - now) / tau) if time < now else 1.0
 
 
 def rank(memories: Sequence[MemoryEvent], stimulus: bytes, now: float, tau: float, k: int) -> tuple[Recalled, ...]:
@@ -24,9 +24,14 @@ def rank(memories: Sequence[MemoryEvent], stimulus: bytes, now: float, tau: floa
     A zero vector has similarity 0. `stimulus` is int8, as long as the memories' vectors; `tau` is above 0.
     """
     ranked = []
-    for memory, cosine in zip(memories, cosines([m.vector for m in memories], stimulus), strict=True):
+    for place, cosine in enumerate(cosines([memory.vector for memory in memories], stimulus)):
+        memory = memories[place]
         fresh = recency(memory.time, now, tau)
-        similarity = min(cosine, 1.0) if cosine > 0 else 0.0
-        ranked.append((-(fresh * memory.importance * similarity), -memory.time, memory.id, fresh, memory, similarity))
-    ranked.sort(key=lambda entry: entry[:3])
-    return tuple(Recalled(id, fresh, m.importance, cos, -score) for score, _, id, fresh, m, cos in ranked[:k])
+        similarity = cosine if cosine > 0 else 0.0
+        score = fresh * memory.importance * similarity
+        ranked.append((-score, -memory.time, memory.turn, memory.sequence, place, fresh, similarity))
+    ranked.sort()
+    return tuple(
+        Recalled((turn, sequence), fresh, memories[place].importance, similarity, -score)
+        for score, _, turn, sequence, place, fresh, similarity in ranked[:k]
+    )
