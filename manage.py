@@ -4,9 +4,22 @@
 import os
 import sys
 
+OURS = {"agentlab", "capture", "factory"}
+
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    try:
+        run()
+    except KeyboardInterrupt:  # before a command listens for it itself
+        sys.exit(130)
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] in OURS:
+            raise
+        sys.exit(f"agentlab: no module {error.name} in {sys.executable}: `make install`, and run .venv/bin/python")
+
+
+def run() -> None:
     from agentlab.local import use_local_defaults
 
     use_local_defaults(sys.argv[1:2])

@@ -1,0 +1,32 @@
+"""`manage.py` where it cannot even begin: one line, or nothing, and no traceback."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("happens", "code", "said"),
+    [
+        ("def begin(): raise KeyboardInterrupt\nmanage.run = begin", 130, ""),
+        ("sys.modules['pokerkit'] = None", 1, "agentlab: no module pokerkit in "),
+        ("sys.modules['django'] = None", 1, "agentlab: no module django"),
+    ],
+    ids=["Ctrl-C", "a dependency that is not installed yet", "another Python"],
+)
+def test_what_stops_it_before_a_command_begins_is_no_traceback(happens: str, code: int, said: str) -> None:  # SF-4
+    begin = f"import sys\nsys.argv = ['manage.py', 'play', '--help']\nimport manage\n{happens}\nmanage.main()"
+    done = subprocess.run([sys.executable, "-c", begin], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert done.stderr.count("\n") == (1 if said else 0)
+
+
+def test_a_fault_of_our_own_keeps_its_traceback() -> None:
+    begin = "import sys, manage\nsys.modules['agentlab.local'] = None\nmanage.main()"
+    done = subprocess.run([sys.executable, "-c", begin], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert "Traceback" in done.stderr
