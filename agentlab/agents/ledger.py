@@ -235,11 +235,11 @@ class LedgerWriter:
             self._say("away", f"the database is away, rows wait in {self._spool.path} ({error})")
             return False
         self._said.discard("away")
+        self._spool.done(batch, waiting=written.waiting)  # first: where that fails the batch comes again, uncounted
         for charge, why in written.refused:
             self._lose(charge, f"the database refused the row ({why})")
         if batch.unreadable:
             self._add(lost=batch.unreadable)
             self._say("unreadable", "rows are lost: entries of the spool cannot be read")
         self._add(written=len(batch.charges) - len(written.refused), reduced=written.reduced)
-        self._spool.done(batch, waiting=written.waiting)
         return True

@@ -287,6 +287,24 @@ def test_a_spool_takes_no_entry_beyond_its_bound(tmp_path: Path) -> None:  # HA-
     assert (tmp_path / "spool").stat().st_size <= 64 * 1024
 
 
+def test_a_batch_that_cannot_be_taken_off_a_full_disk_is_counted_once(  # HA-10, SF-5
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = iter([sqlite3.OperationalError("database or disk is full")] * 3)
+    done = Spool.done
+
+    def full_at_first(self: Spool, *args: Any, **named: Any) -> None:
+        if error := next(fails, None):
+            raise error
+        done(self, *args, **named)
+
+    monkeypatch.setattr(Spool, "done", full_at_first)
+    writer = LedgerWriter(tmp_path / "spool")
+    writer.charge(charge())
+    assert writer.close(20)
+    assert writer.stats.written == InferenceCharge.objects.count() == 1
+
+
 def test_a_damaged_spool_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:  # HA-10, SF-5
     (tmp_path / "spool").write_bytes(b"not a database" * 1000)
     writer = LedgerWriter(tmp_path / "spool")
