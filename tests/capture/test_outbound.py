@@ -113,6 +113,25 @@ def test_innocent_words_stay(text: str) -> None:  # CAP-6
     assert redact(text) == text
 
 
+HOSTILE = [
+    '\\"',
+    '"x',
+    '{"token":',
+    '{"token":1,',
+    '\\"token\\":1,',
+    '{"a":"\\"',
+    '"token" ',
+    '"a":"b\\\\"',
+    '"' + "\\" * 9,
+]
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_a_hostile_text_is_looked_through_in_time_that_grows_with_its_length(unit: str) -> None:  # CAP-6
+    text = unit * (300_000 // len(unit))
+    assert SECRET not in redact(text + '{"token":"' + SECRET)
+
+
 def test_the_marker_quotes_nothing_and_the_argument_is_not_changed() -> None:  # CAP-6
     message = {"deep": [{"password": "db://u:zzz@h/x"}]}
     assert redact(message) == {"deep": [{"password": REDACTED}]}
@@ -205,3 +224,8 @@ def test_a_reused_message_is_two_messages() -> None:  # CAP-5
     message["v"] = 2
     outbound.add(message)
     assert outbound.take() == [{"v": 1}, {"v": 2}]
+
+
+def test_a_bare_value_that_only_begins_like_a_number_is_cut_out_whole() -> None:  # CAP-6
+    assert redact('{"token": 12ab-34, "action": "fold"}') == '{"token": "[redacted]", "action": "fold"}'
+    assert redact('{"token":true}') == '{"token":"[redacted]"}'
