@@ -133,6 +133,9 @@ def _redacted_inside(text: str) -> str:
 _Cut = tuple[int, int, str]  # from, to, and what stands there instead
 
 
+_BARE = re.compile(r"""[^\s,}\]"\\]*+""")
+
+
 def _cut_value(text: str, name: re.Match[str]) -> _Cut | None:
     """The JSON value of a credential's name; all that is left where it is cut off; nothing where none begins."""
     if not _is_credential(_unquoted(name[1])):
@@ -140,6 +143,8 @@ def _cut_value(text: str, name: re.Match[str]) -> _Cut | None:
     start = name.end()
     try:
         end = _read_json(text, start)[1]
+        if text[start] not in '"{[':  # not quite JSON: 12ab-34 is one value, not 12 and a rest that gives it away
+            end = _BARE.match(text, end).end()  # type: ignore[union-attr]  # it matches the empty text too
     except (ValueError, RecursionError):
         if text[start : start + 1] not in ('"', "{", "["):
             return None

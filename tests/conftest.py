@@ -4,8 +4,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import redis
+
+# A busy machine is no fault of the code: how long an example may take is never part of a test.
+hypothesis.settings.register_profile("agentlab", deadline=None)
+hypothesis.settings.load_profile("agentlab")
 
 SHARED_DATA = Path(__file__).parent / "data"
 
