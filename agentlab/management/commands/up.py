@@ -1,7 +1,7 @@
 """`manage.py up`: the whole site on this machine, with agents that play, until Ctrl-C."""
 
 from argparse import ArgumentParser, ArgumentTypeError
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from agentlab.ready import ReadyFile, ReadyFileError
 
 SEES = {
     demo.OPERATOR: "every agent's turns: /agent-capture, and the admin",
-    **dict.fromkeys(demo.OWNERS, "their own agents: /agents"),
+    **dict.fromkeys(demo.OWNERS, "their own agents, runs and studies: /agents, /factory, /personas"),
 }
 
 
@@ -43,9 +43,14 @@ class Command(BaseCommand):
     def handle(self, **options: Any) -> None:
         try:
             with ExitStack() as stack:
-                self._run(stack, options)
+                try:
+                    self._run(stack, options)
+                except Stop:
+                    with suppress(OSError):  # the terminal may be what has gone
+                        self._say("\nEnding, which takes some seconds.")
+                    raise
         except Stop:
-            self.stdout.write("\nEnded: nothing that was started still runs.")
+            self.stdout.write("Ended: nothing that was started still runs.")
         except (UpError, ReadyFileError, PrivateRedisError, ProcessError) as error:
             raise CommandError(str(error)) from None
         except OSError as error:
