@@ -23,6 +23,10 @@ class SearchableAdmin(Admin):
             raise IncorrectLookupParameters
         return super().get_changelist_instance(request)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The same of an address: there is no such row."""
+        return None if "\0" in object_id else super().get_object(request, object_id, from_field)
+
 
 class ReadOnlyAdmin(SearchableAdmin):
     """Operators may look and search; adding, changing and deleting are refused, in bulk as well."""

@@ -112,3 +112,11 @@ def test_owners_have_no_admin(client: Client) -> None:  # SF-1
 def test_an_odd_query_is_no_fault_of_the_server(operator: Client, query: str) -> None:  # SF-4
     played(1)
     assert operator.get(f"/admin/agents/inferencecharge/?{query}").status_code < 500
+
+
+@pytest.mark.parametrize("page", ["agent", *RECORDED])
+@pytest.mark.parametrize("view", ["change", "history", "delete"])
+def test_an_odd_address_of_a_row_is_no_fault_of_the_server(operator: Client, page: str, view: str) -> None:  # SF-4
+    for odd in ("a%00b", "a_00b", "99999999999999999999", "x" * 3000, "%F0%9F%82%A1"):
+        answer = operator.get(f"/admin/agents/{page}/{odd}/{view}/")
+        assert answer.status_code in (302, 403, 404), odd  # 302: to the index, with "does not exist"
