@@ -47,7 +47,7 @@ class Up:
     def said(self) -> str:
         return self.output.read_text()
 
-    def wait_for(self, what: Callable[[], object], seconds: float = 90) -> None:
+    def wait_for(self, what: Callable[[], object], seconds: float = 240) -> None:
         deadline = time.monotonic() + seconds
         while not what():
             assert self.process.poll() is None, self.said
