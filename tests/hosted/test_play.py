@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -109,6 +110,15 @@ def test_real_answers_are_played_and_nothing_is_lost(state):
     assert counted["captured"] > 0 < counted["fallbacks"]
 
 
+def test_a_person_is_told_why_there_were_fallbacks(state):
+    # HA-6
+    (state / "answers").write_text('{"text": "I cannot decide."}\n')
+    code, out, _ = play(state, "--hands", "1", "--agents", "2", "--model", f"answers:{state / 'answers'}")
+    assert code == 0
+    assert re.search(r"^fallback: \d+ × \S.+$", out, re.MULTILINE), out
+    assert "no reason known" not in out
+
+
 def wait_for_turns(state, count):
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
@@ -187,6 +197,24 @@ def test_bad_input_is_refused_in_one_line(arguments, settings):
     settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""
     with pytest.raises(CommandError, match=r"^[^\n]{1,200}$"):
         call_command("play", *arguments)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_agent_that_is_not_there_is_named():
+    # SF-4
+    with pytest.raises(CommandError, match=r"^no such agent: nobody$"):
+        call_command("play", "--agent", "nobody")
+
+
+def test_files_of_which_no_hand_can_be_dealt_are_no_success(state):
+    # HA-9, SF-4
+    (state / "broken.phh").write_text("variant = 'NT'")
+    code, _, error = play(state, "--deal", str(state / "broken.phh"))
+    assert code == 1
+    assert error.splitlines() == [
+        "not dealt: broken.phh: starting_stacks is missing",
+        "CommandError: no hand could be dealt",
+    ]
 
 
 def test_bad_input_on_the_command_line_shows_no_traceback(state):

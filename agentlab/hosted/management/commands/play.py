@@ -6,16 +6,19 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.core.management import BaseCommand, CommandError
 from django.db import DatabaseError, connections
+from django.db.models import Count
+from django.utils import timezone
 
 from agentlab.agents import demo
 from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.ledger import SpoolError
-from agentlab.agents.models import AgentVersion
+from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.common import local_site
 from agentlab.hosted import numbers
 from agentlab.hosted.deployments import NoSeat, leave, seat
@@ -62,17 +65,21 @@ class Command(BaseCommand):
         if (options["table"] or options["deal"]) and options["tables"] > 1:
             raise CommandError("--table and --deal are for one table")
         local_site.prepare()
+        began = timezone.now()
         try:
             agents = _agents(options)
             with _capture_redis():
                 result, tables = self._play(agents, model, options)
+            reasons = _fallback_reasons(tables, began) if result.crew.fallbacks else []
         except (NoSeat, PrivateRedisError, SpoolError, TableFailed) as error:
             raise CommandError(str(error)) from None
         except DatabaseError as error:
             raise CommandError(f"the database cannot be used: {str(error).splitlines()[0]}") from None
-        self._say(result, tables, as_json=options["json"])
+        self._say(result, tables, reasons, as_json=options["json"])
         if result.ended_by:
             sys.exit(128 + result.ended_by)
+        if result.skipped and not result.hands:
+            raise CommandError("no hand could be dealt")
 
     def _play(self, agents: list[str], model: str, options: dict[str, Any]) -> tuple[Result, list[str]]:
         tables = [options["table"]] if options["table"] else [numbers.open_table() for _ in range(options["tables"])]
@@ -105,7 +112,7 @@ class Command(BaseCommand):
         sys.stderr.write(f"\r{hands} hands, {turns} turns ")
         sys.stderr.flush()
 
-    def _say(self, result: Result, tables: list[str], *, as_json: bool) -> None:
+    def _say(self, result: Result, tables: list[str], reasons: list[tuple[str, int]], *, as_json: bool) -> None:
         crew = result.crew
         if not crew.ledger_complete:
             self.stderr.write(f"the database is behind: rows wait in {settings.AGENT_LEDGER_SPOOL}")
@@ -125,6 +132,8 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps({**counts, "tables": tables}))
         else:
             self.stdout.write(", ".join(f"{value} {name}" for name, value in counts.items()))
+            for reason, turns in reasons:
+                self.stdout.write(f"fallback: {turns} × {reason or 'no reason known'}")
             self.stdout.write(f"tables: {' '.join(tables)}")
 
 
@@ -141,10 +150,20 @@ def _model(asked: str | None) -> str:
 
 def _agents(options: dict[str, Any]) -> list[str]:
     """Those that were named, else the first of the house. Raises NoSeat where they are too few."""
-    agents = options["agent"] or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
+    named = options["agent"] or []
+    there = set(Agent.objects.filter(pk__in=named).values_list("pk", flat=True))
+    if unknown := [agent for agent in named if agent not in there]:
+        raise NoSeat(f"no such agent: {', '.join(unknown)}")
+    agents = named or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
     if not LEAST_SEATS <= len(set(agents)) <= MOST_SEATS:
         raise NoSeat(f"a table needs {LEAST_SEATS} to {MOST_SEATS} agents")
     return list(dict.fromkeys(agents))
+
+
+def _fallback_reasons(tables: list[str], since: datetime) -> list[tuple[str, int]]:
+    """The three most frequent reasons of this play's turns without a decision, as the ledger has them."""
+    turns = InferenceCharge.objects.filter(table_id__in=tables, is_fallback=True, played_at__gte=since)
+    return list(turns.values_list("fallback_reason").annotate(turns=Count("id")).order_by("-turns")[:3])
 
 
 def _house(count: int) -> list[str]:
