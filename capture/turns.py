@@ -76,12 +76,18 @@ class Turn:
     captured_at: datetime.datetime = None  # type: ignore[assignment]  # now where None
 
     def __post_init__(self) -> None:
-        at: datetime.datetime | None = self.captured_at
-        if at is None:
-            at = datetime.datetime.now(datetime.UTC)
-        elif isinstance(at, datetime.datetime):
-            at = at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)
-        object.__setattr__(self, "captured_at", at)
+        object.__setattr__(self, "captured_at", _utc(self.captured_at))
+
+
+def _utc(at: Any) -> Any:
+    """Now where there is none. What cannot be told in UTC (the ends of time, another type) stays, to be refused when
+    the turn is encoded: making a turn never fails."""
+    if at is None:
+        return datetime.datetime.now(datetime.UTC)
+    try:
+        return at.replace(tzinfo=datetime.UTC) if at.tzinfo is None else at.astimezone(datetime.UTC)
+    except Exception:
+        return at
 
 
 class TurnError(ValueError):
@@ -128,6 +134,8 @@ def encode_turn(turn: Turn, decision: bytes | None) -> tuple[bytes, str]:
     Raises TurnError for a field of the wrong type.
     """
     prompt, key = turn.prompt, turn.key
+    if _checked("captured_at", turn.captured_at).tzinfo is not datetime.UTC:
+        raise TurnError("captured_at cannot be told in UTC")
     if not isinstance(key, TurnKey):
         raise TurnError("key is not a TurnKey")
     if not (isinstance(prompt, Prompt) and isinstance(prompt.envelope, str) and isinstance(prompt.remainder, str)):

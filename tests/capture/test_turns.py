@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from typing import Any
 
@@ -50,7 +50,7 @@ def again(turn: Turn) -> Turn:
         agent_version_id=st.none() | any_text,
         input_tokens=st.none() | st.integers(0),
         cost=numbers,
-        captured_at=st.none() | st.datetimes(timezones=st.timezones()),
+        captured_at=st.none() | st.datetimes(datetime(1900, 1, 1), datetime(2100, 1, 1), timezones=st.timezones()),
     )
 )
 def test_every_turn_comes_back_as_it_was_written(turn: Turn) -> None:  # CAP-9
@@ -118,6 +118,21 @@ def test_times_are_aware_and_utc_and_now_where_there_is_none() -> None:  # CAP-1
         turn = again(Turn(KEY, Prompt("e"), "", captured_at=at))
         assert turn.captured_at == datetime(2026, 11, 1, 12, tzinfo=UTC)
         assert turn.captured_at.tzinfo is UTC
+
+
+class Silent(tzinfo):
+    def utcoffset(self, when: datetime | None) -> timedelta:
+        raise AttributeError
+
+
+AHEAD = timezone(timedelta(hours=9))
+
+
+@pytest.mark.parametrize("at", [datetime(1, 1, 1, tzinfo=AHEAD), datetime(2026, 1, 1, tzinfo=Silent())])
+def test_a_time_that_cannot_be_told_in_utc_fails_its_record_and_not_its_turn(at: datetime) -> None:  # CAP-10
+    turn = Turn(KEY, Prompt("e"), "", captured_at=at)
+    with pytest.raises(TurnError, match="captured_at cannot be told in UTC"):
+        encode_turn(turn, None)
 
 
 @pytest.mark.parametrize(
