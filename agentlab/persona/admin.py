@@ -11,7 +11,6 @@ class StudyRunAdmin(ReadOnlyAdmin):
     list_display = ["id", "name", "owner", "status", "turns", "replay", "started_at"]
     list_filter = ["status", "replay"]
     search_fields = ["name", "study_sha256", "trace_sha256", "owner__username"]
-    exclude = ["definition"]
     list_select_related = ["owner"]
 
 

@@ -8,13 +8,13 @@ import msgspec
 
 from agentlab.persona.events import read_payload
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
-from agentlab.persona.study import study_from
+from agentlab.persona.runs import study_of
 from agentlab.persona.values import Invalid
 
 
 def lines(run: StudyRun) -> Iterator[str]:
     """One JSON object a line. Bytes (vectors) are base64; what each event means stands in `events`."""
-    study = msgspec.to_builtins(study_from(bytes(run.definition)))
+    study = msgspec.to_builtins(study_of(run))
     yield _line(
         {
             "study": run.pk,

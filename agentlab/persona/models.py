@@ -8,8 +8,22 @@ from django.conf import settings
 from django.db import models
 
 
+class StudyDefinition(models.Model):
+    """A validated study's canonical bytes, once for all runs of it. In a table of its own: a run's row is written with
+    every batch, and SQLite writes a row as a whole, megabytes of personas and all."""
+
+    sha256 = models.CharField(primary_key=True, max_length=64)
+    data = models.BinaryField()
+
+    class Meta:
+        db_table = "study_definitions"
+
+    def __str__(self) -> str:
+        return self.sha256
+
+
 class StudyRun(models.Model):
-    """One run. `definition` is the validated study's canonical bytes. `epoch` fences: a runner writes only while the
+    """One run. `study_sha256` names its definition. `epoch` fences: a runner writes only while the
     row still holds the epoch that it claimed."""
 
     class Status(models.TextChoices):
@@ -29,7 +43,6 @@ class StudyRun(models.Model):
     )
     name = models.CharField(max_length=100)
     study_sha256 = models.CharField(max_length=64)
-    definition = models.BinaryField()
     embedder = models.CharField(max_length=200, help_text="identity of the embedder; resuming with another is refused")
     model = models.CharField(max_length=200, blank=True, help_text="identity of the model of tier B")
     executor = models.CharField(max_length=200)

@@ -22,8 +22,8 @@ User = AbstractBaseUser | AnonymousUser
 
 
 def runs_of(user: User) -> QuerySet[StudyRun]:
-    """The runs that this user may see, newest first, without their large definitions."""
-    return visible(StudyRun.objects.select_related("owner").defer("definition"), user)
+    """The runs that this user may see, newest first."""
+    return visible(StudyRun.objects.select_related("owner"), user)
 
 
 def checkpoint_bytes(run: StudyRun) -> int:

@@ -25,8 +25,7 @@ from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun
 from agentlab.persona.planning import Plan, Stretch
 from agentlab.persona.processes import Work
 from agentlab.persona.replaying import trace_sha256
-from agentlab.persona.runs import RunError
-from agentlab.persona.study import study_from
+from agentlab.persona.runs import RunError, study_of
 from agentlab.persona.values import canonical
 from agentlab.persona.work import Done, Job, run_job
 
@@ -84,7 +83,7 @@ class Runner:
         patience: float = PATIENCE,
         on_progress: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.run, self.study = run, study_from(bytes(run.definition))
+        self.run, self.study = run, study_of(run)
         self._workers, self._work, self._patience, self._on_progress = workers, work, patience, on_progress
         committed = dict(Checkpoint.objects.filter(run=run).values_list("persona", "turn"))
         stretch = 1 if self.study.model.startswith(REMOTE) else STRETCH  # a paid answer is written before the next

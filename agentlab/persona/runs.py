@@ -6,14 +6,15 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
+import msgspec
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from agentlab.persona.adapters import ports
-from agentlab.persona.models import StudyPersona, StudyRun
+from agentlab.persona.models import StudyDefinition, StudyPersona, StudyRun
 from agentlab.persona.ports import PortFailed
-from agentlab.persona.study import Study, study_from
+from agentlab.persona.study import Study, StudyHead, study_from
 
 SILENCE = timedelta(seconds=60)  # after which a runner on another machine counts as gone
 
@@ -22,15 +23,29 @@ class RunError(Exception):
     """Says in one line why a study cannot run, or goes on no more."""
 
 
+def study_of(run: StudyRun) -> Study:
+    """The run's study, with all its personas."""
+    return study_from(_definition(run))
+
+
+def head_of(run: StudyRun) -> StudyHead:
+    """The run's study without its personas and stimuli, which may be many."""
+    return msgspec.msgpack.decode(_definition(run), type=StudyHead)
+
+
+def _definition(run: StudyRun) -> bytes:
+    return bytes(StudyDefinition.objects.get(pk=run.study_sha256).data)
+
+
 def create(study: Study, *, executor: str, owner_id: int | None = None) -> StudyRun:
     """A new run of a study, with all its personas; nothing of an earlier run is in it. Raises `RunError`."""
     embedder, model = _identities(study)
     with transaction.atomic():
+        StudyDefinition.objects.get_or_create(sha256=study.sha256, defaults={"data": study.to_bytes()})
         run = StudyRun.objects.create(
             owner_id=owner_id,
             name=study.name,
             study_sha256=study.sha256,
-            definition=study.to_bytes(),
             embedder=embedder,
             model=model,
             executor=executor[:200],
@@ -57,7 +72,7 @@ def claim(run_id: int, *, executor: str) -> StudyRun:
     if run.status == StudyRun.Status.RUNNING and _alive(run):
         host, process, _ = run.runner.rsplit(":", 2)
         raise RunError(f"study {run_id} is running in process {process} of {host}")
-    embedder, model = _identities(study_from(bytes(run.definition)))
+    embedder, model = _identities(study_of(run))
     if (embedder, model) != (run.embedder, run.model):
         began = f"{run.embedder} and {run.model or 'no model'}"
         raise RunError(f"study {run_id} began with {began}, and would go on with {embedder} and {model or 'no model'}")

@@ -154,6 +154,18 @@ class Stimulus(msgspec.Struct, frozen=True):
     stances: dict[str, float]
 
 
+class StudyHead(msgspec.Struct, frozen=True):
+    """What a page needs of a study."""
+
+    seed: int
+    rules: Rules
+    budget: int
+
+    def calls(self, number: int, personas: int) -> int:
+        """The persona's share of the budget."""
+        return shared_out(self.budget, personas, number)
+
+
 class Study(msgspec.Struct, frozen=True, dict=True):
     """The validated study. `personas` hold their share of the model's `budget`."""
 
@@ -272,9 +284,14 @@ def _study(file: StudyFile, folder: Path) -> Study:
 
 
 def _with_calls(personas: list[Persona], budget: int) -> tuple[Persona, ...]:
-    """The budget shared out: as evenly as whole calls allow, one more for the first personas."""
-    each, over = divmod(budget, len(personas))
-    return tuple(msgspec.structs.replace(one, calls=each + (n < over)) for n, one in enumerate(personas))
+    count = len(personas)
+    return tuple(msgspec.structs.replace(one, calls=shared_out(budget, count, n)) for n, one in enumerate(personas))
+
+
+def shared_out(budget: int, count: int, number: int) -> int:
+    """One of `count` shares of the budget: as even as whole calls allow, one more for the first."""
+    each, over = divmod(budget, count)
+    return each + (number < over)
 
 
 def _actions(given: tuple[str | Action, ...]) -> tuple[Action, ...]:

@@ -30,8 +30,8 @@ def quantise(vector: ArrayLike) -> bytes:
 def cosines(rows: Sequence[bytes], query: bytes) -> list[float]:
     """cos(row, query) for each row; 0.0 where either is a zero vector. All rows are as long as the query.
 
-    Sums of products are 32-bit integers, so their order does not matter: at most 127² · d, exact below d = 133,000. Root
-    and quotient are rounded correctly by every processor (IEEE 754), so that all agree to the last bit.
+    Sums of products are 32-bit integers, so their order does not matter: at most 127² · d, exact below d = 133,000.
+    Root and quotient are rounded correctly by every processor (IEEE 754), so that all agree to the last bit.
     """
     if not rows:
         return []

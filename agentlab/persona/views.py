@@ -22,7 +22,7 @@ from agentlab.persona import exporting, reading, showing, verifying
 from agentlab.persona.events import Arrived, Snapshot
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.replaying import stored_events
-from agentlab.persona.study import study_from
+from agentlab.persona.runs import head_of
 from agentlab.persona.trace import fold
 from agentlab.persona.turn_reading import TurnPage, compare_states, read_turn
 
@@ -55,7 +55,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
     markers = _reflections(run, chosen) if chosen else []
     counted, turns = reading.reactions(run), reading.charted_turns(run.turns_each)
     people, pager = _people(request, run)
-    made = study_from(bytes(run.definition))
+    made = head_of(run)
     context = {
         **_standing(run),
         "study": made,
@@ -117,7 +117,7 @@ def persona(request: HttpRequest, number: int, key: str) -> HttpResponse:
         "who": who,
         "arrived": _arrived(run, who),
         "state": state,
-        "calls": study_from(bytes(run.definition)).personas[who.number].calls,
+        "calls": head_of(run).calls(who.number, run.personas),
         "charts": [
             showing.belief_chart(topic, found, {}, who.number, _reflections(run, who)) for topic in sorted(found.lines)
         ],
@@ -138,7 +138,7 @@ def turn(request: HttpRequest, number: int, key: str, turn: int) -> HttpResponse
     run = _run(request, number)
     who = _who(run, key)
     page = _turn(run, who, turn)
-    made = study_from(bytes(run.definition))
+    made = head_of(run)
     context = {
         "run": run,
         "who": who,
