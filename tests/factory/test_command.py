@@ -79,9 +79,10 @@ def test_it_says_which_kind_of_request_it_took(manage: Manage, tmp_path: Path) -
 
 def test_without_json_it_tells_its_progress_and_its_end(manage: Manage) -> None:  # FA-2
     lines = manage("run", "Do it", "--workflow", "ask", "--provider", "rehearsal:parse").stdout.splitlines()
+    assert lines[1].startswith("provider: rehearsal, which asks no model")
     assert "1 ask (initial) …" in lines
     assert "2 ask (parse correction) …" in lines
-    assert lines[-1] == "run 1 succeeded, 2 attempts"
+    assert lines[-1] == "run 1 succeeded, 2 attempts: /factory/runs/1"
 
 
 def test_a_failed_run_has_its_object_and_an_exit_code_that_says_so(manage: Manage) -> None:  # FA-2

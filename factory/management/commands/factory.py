@@ -80,11 +80,14 @@ class Command(BaseCommand):
         except StoreError as busy:  # another run holds the lock: tidying can wait for the next start
             say(str(busy))
         say(_took(request))
+        if options["provider"].partition(":")[0] == "rehearsal":
+            say("provider: rehearsal, which asks no model and does no real work; --provider names another")
         run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner_id, progress=say)
         if options["json"]:
             self.stdout.write(json.dumps(_report(run_id, end)))
         else:
-            self.stdout.write(f"run {run_id} {end.state}, {len(end.sent)} attempts")
+            attempts = f"{len(end.sent)} attempt{'' if len(end.sent) == 1 else 's'}"
+            self.stdout.write(f"run {run_id} {end.state}, {attempts}: /factory/runs/{run_id}")
         if end.state != "succeeded":
             raise CommandError(f"run {run_id} {end.state}: {end.reason}", returncode=EXIT_CODES[end.state])
 
