@@ -23,9 +23,8 @@ class Callout:
 
 def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
     """At most one callout. `limits` are the raise-to totals the agent knew of. What reached the table is read from the
-    messages that did; from the record's action where the messages were not recorded."""
-    sent = Move(turn.action, turn.amount) if turn.decision is None else reached_table(turn.decision)
-    found = remark(Move(turn.asked_action, turn.asked_amount), sent, turn.change, limits)
+    messages that did: where they were not recorded it is not known, and nothing is said."""
+    found = remark(Move(turn.asked_action, turn.asked_amount), reached_table(turn.decision), turn.change, limits)
     if found is None:
         return []
     label = "Action changed" if found.kind == "changed" else "How it was sent"

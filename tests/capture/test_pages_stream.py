@@ -157,6 +157,7 @@ def test_a_clamp_has_a_callout_with_both_amounts(client: Client, story: None) ->
         ({"asked_amount": 200.0}, None),
         ({"asked_amount": 176, "change": "all_in"}, "all-in"),
         ({"asked_action": "bet", "change": "rename"}, "bet"),
+        ({"asked_amount": 500, "decision": None}, None),
     ],
 )
 def test_a_clamp_is_never_called_where_it_is_not_known(
