@@ -65,7 +65,7 @@ class InferenceChargeAdmin(ReadOnlyAdmin):
         "action_index",
         "action",
         "amount",
-        "is_fallback",
+        "fallback",
         "capture_outcome",
         "agent_version_id",
         "model",
@@ -80,6 +80,11 @@ class InferenceChargeAdmin(ReadOnlyAdmin):
     def hand(self, row: InferenceCharge) -> str:
         query = urlencode({"table": row.table_id, "hand": row.hand_number})
         return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
+
+    @admin.display(description="fallback", ordering="is_fallback")
+    def fallback(self, row: InferenceCharge) -> str:
+        """The reason, and nothing for a turn that was decided: a red cross on all of those would be an alarm."""
+        return (row.fallback_reason or "yes") if row.is_fallback else ""
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str

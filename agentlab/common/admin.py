@@ -5,6 +5,9 @@ from django.contrib import admin
 from agentlab.common.models import AuditEntry
 from agentlab.common.readonly_admin import ReadOnlyAdmin
 
+admin.site.site_header = admin.site.site_title = "agentlab, for operators"
+admin.site.index_title = "What is stored"
+
 
 @admin.register(AuditEntry)
 class AuditEntryAdmin(ReadOnlyAdmin):

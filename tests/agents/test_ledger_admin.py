@@ -56,6 +56,19 @@ def test_a_list_takes_as_many_queries_for_two_rows_as_for_twenty(  # VW-8
         assert operator.get(f"/admin/agents/{page}/").status_code == 200
 
 
+def test_the_admin_calls_things_what_the_pages_call_them(operator: Client) -> None:  # VW-8
+    page = operator.get("/admin/").content.decode()
+    for name in ("agentlab, for operators", "Kept hands", "Agents, and the ledger of their turns", "favicon"):
+        assert name in page
+
+
+def test_a_fallback_stands_in_the_list_with_its_reason_and_a_decision_with_nothing(operator: Client) -> None:  # VW-8
+    played(1)
+    assert "icon-no.svg" not in operator.get("/admin/agents/inferencecharge/").content.decode()
+    InferenceCharge.objects.update(is_fallback=True, fallback_reason="timed out", capture_outcome="none")
+    assert ">timed out</td>" in operator.get("/admin/agents/inferencecharge/").content.decode()
+
+
 @pytest.mark.parametrize("page", RECORDED)
 def test_what_was_recorded_cannot_be_added_changed_or_deleted(operator: Client, page: str) -> None:  # VW-8, HA-11
     played(1)
