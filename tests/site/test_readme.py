@@ -81,13 +81,15 @@ def test_links_lead_somewhere(page: str) -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_the_example_captures_a_turn(capture_redis: redis.Redis, capture_redis_server: str) -> None:  # CAP-1, CAP-6
+def test_the_example_captures_a_turn_from_anywhere(  # CAP-1, CAP-6
+    capture_redis: redis.Redis, capture_redis_server: str, tmp_path: Path
+) -> None:
     found = re.search(r"```python\n(.*?)```", README, re.S)
     assert found
-    env = {**os.environ, "AGENT_CAPTURE_REDIS_URL": capture_redis_server}
+    env = {**os.environ, "AGENT_CAPTURE_REDIS_URL": capture_redis_server, "PYTHONPATH": str(ROOT)}
     env.pop("DJANGO_SETTINGS_MODULE", None)  # it must not need Django
-    no_django = "import sys; sys.modules['django'] = None\n"
-    done = subprocess.run([sys.executable, "-c", no_django + found[1]], cwd=ROOT, env=env, capture_output=True)
+    (tmp_path / "mine.py").write_text("import sys; sys.modules['django'] = None\n" + found[1])
+    done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, env=env, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     (turn,) = TurnBuffer(capture_redis).hand_turns("my-table", 1, agent_id="my-agent")
     assert turn.prompt.text == "You are a careful player.\nQuestion: Fold or call?\nNotes: Nit raised"
