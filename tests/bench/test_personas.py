@@ -151,10 +151,9 @@ def test_a_study_on_one_worker_and_on_two(tmp_path) -> None:  # PF-6
     ratio = one["seconds"] / two["seconds"]
     print(f"\n{STUDY['personas']:,} personas × {STUDY['turns']} turns:")
     for shape, found in best.items():
-        rate, runner, worker = found["turns"] / found["seconds"], found["runner_us"], found["worker_us"]
-        print(
-            f"  {shape}: {found['seconds']:.1f} s, {rate:,.0f} turns/s; µs a turn: runner {runner:.0f}, workers {worker:.0f}"
-        )
+        rate = found["turns"] / found["seconds"]
+        each = f"runner {found['runner_us']:.0f}, workers {found['worker_us']:.0f} µs a turn"
+        print(f"  {shape}: {found['seconds']:.1f} s, {rate:,.0f} turns/s; {each}")
     print(f"  two workers are {ratio:.2f} × as fast as one (at least 1.6)")
     assert one["trace_sha256"] == two["trace_sha256"]
     assert ratio >= 1.6
