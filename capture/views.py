@@ -29,6 +29,7 @@ from capture.presenting import HandPanel, present_hand
 from capture.reading import Hand
 from capture.recent import RecentHands
 from capture.sources import HandSource, SourceError, hand_source
+from capture.wording import unknown_actions
 
 BASE = "/agent-capture"
 VERSION_PAGE = "/agents/{agent}/versions/{version}"
@@ -103,6 +104,8 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
     shown = present_hand(hand, setting_for(hand, links))
     if agent_id and not hand.turns and hand.buffer_answered:  # the hand itself may well be there
         shown = replace(shown, empty=f"No turn of {agent_id} is known in this hand. Without an agent, all are shown.")
+    if not agent_id and (unknown := unknown_actions(hand.turns)):
+        shown = replace(shown, counts=[*shown.counts, unknown])
     return {
         "hand": shown,
         "hand_url": f"{BASE}?{urlencode(scope)}",

@@ -58,6 +58,16 @@ def outcome_counts(views: Sequence[TurnView]) -> list[str]:
     return [f"{count} {word}" for count, word in counts if count]
 
 
+def unknown_actions(views: Sequence[TurnView]) -> str:
+    """`nothing known of action 2`, among all agents' turns of a hand: the table itself acts for one that is away."""
+    seen = {view.action_index for view in views}
+    count = max(seen, default=-1) + 1 - len(seen)
+    if count > 3:
+        return f"nothing known of {count} actions"
+    missing = [str(index) for index in range(max(seen, default=0)) if index not in seen]
+    return f"nothing known of action{'' if count == 1 else 's'} {', '.join(missing)}" if missing else ""
+
+
 def _gone(view: TurnView) -> bool:
     return view.turn is None and not view.is_fallback and view.capture_outcome not in LOST
 

@@ -68,6 +68,12 @@ def test_a_hand_is_not_said_to_be_missing_where_only_the_agent_is(
     assert "No such hand" not in page
 
 
+def test_a_hand_says_of_which_action_nothing_is_known(client: Client, capture_redis: redis.Redis) -> None:  # VW-6
+    hands.store(capture_redis, [hands.captured("rocky", 0), hands.captured("rocky", 2)], hand=184)
+    assert "nothing known of action 1" in read(client, HAND)
+    assert "nothing known" not in read(client, f"{HAND}&agent=rocky")  # others may have taken it
+
+
 def test_a_hand_of_fallbacks_alone_is_marked(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
     hands.store(capture_redis, [hands.fallback("nit", 1)])
     assert "FALLBACK ONLY" in read(client, LIST)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from capture.reading import Hand, TurnView
-from capture.wording import absence, age_limit, empty_hand, losses, outcome_counts, remaining
+from capture.wording import absence, age_limit, empty_hand, losses, outcome_counts, remaining, unknown_actions
 from tests.capture.making import turn
 
 NOW = datetime(2026, 11, 29, 14, 0, tzinfo=UTC)
@@ -63,6 +63,20 @@ def test_losses_count_decisions_alone() -> None:  # CAP-10
     ]
     assert losses(views) == "7 of 8 turns recorded, 1 dropped: buffer full"
     assert losses(views[:7]) == ""
+
+
+@pytest.mark.parametrize(
+    ("indexes", "words"),
+    [
+        ([], ""),
+        ([0, 1, 2], ""),
+        ([0, 1, 3], "nothing known of action 2"),
+        ([1, 4], "nothing known of actions 0, 2, 3"),
+        ([10**18], f"nothing known of {10**18} actions"),
+    ],
+)
+def test_an_action_that_no_agent_took_is_not_passed_over(indexes: list[int], words: str) -> None:  # VW-6
+    assert unknown_actions([replace(PLAIN, action_index=index) for index in indexes]) == words
 
 
 def test_a_hands_counts_name_what_became_of_each() -> None:
