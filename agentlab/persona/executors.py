@@ -2,6 +2,7 @@
 `concurrent.futures`."""
 
 import importlib
+import logging
 from concurrent.futures import Executor, Future
 from contextlib import suppress
 from typing import Any, Protocol
@@ -50,40 +51,61 @@ class Inline:
 class Dask:
     """A Dask scheduler: this machine's own (`count` workers), or the one at `address`."""
 
+    _cluster: Any = None
+    _client: Any = None
+
     def __init__(self, address: str = "", count: int = 0) -> None:
         try:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise ExecutorError("Dask is not installed: pip install -c constraints.txt -e '.[cluster]'") from None
+        logging.getLogger("distributed").setLevel(logging.ERROR)
         self.deaths: tuple[type[BaseException], ...] = (distributed.KilledWorker,)
-        self._cluster: Any = None
-        if count:
-            self._cluster = distributed.LocalCluster(
-                n_workers=count, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-            )
         try:
-            self._client: Any = distributed.Client(
-                self._cluster or address, timeout=CONNECT_WITHIN, set_as_default=False
-            )
-            self._client.wait_for_workers(1, timeout=30)
+            self._open(distributed, address, count)
+            self._check(address)
         except (OSError, ValueError, TimeoutError):
-            self._end_cluster()
+            self.close()
             raise ExecutorError(f"no Dask scheduler with a worker answers at {address or 'this machine'}") from None
         self.window = WINDOW * max(1, sum(self._client.nthreads().values()))
         self._executor: Executor = self._client.get_executor(pure=False)
+
+    def _open(self, distributed: Any, address: str, count: int) -> None:
+        if count:
+            self._cluster = distributed.LocalCluster(
+                n_workers=count,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.ERROR,
+            )
+        self._client = distributed.Client(self._cluster or address, timeout=CONNECT_WITHIN, set_as_default=False)
+        self._client.wait_for_workers(1, timeout=CONNECT_WITHIN)
+
+    def _check(self, address: str) -> None:
+        """Workers that lack our code would fail every persona, one by one."""
+        try:
+            self._client.run(_can_work)
+        except Exception as error:
+            self.close()
+            reason = str(error).splitlines()[0]
+            raise ExecutorError(f"the Dask workers at {address} cannot do our work: {reason}") from None
 
     def submit(self, work: Work, data: bytes) -> "Future[bytes]":
         return self._executor.submit(work, data)
 
     def close(self) -> None:
-        with suppress(Exception):
-            self._executor.shutdown(wait=False)
-        self._client.close(timeout=5)
-        self._end_cluster()
+        """The end of client and cluster, whatever state they are in."""
+        for part in (self._client, self._cluster):
+            if part is not None:
+                with suppress(Exception):
+                    part.close(timeout=CONNECT_WITHIN)
 
-    def _end_cluster(self) -> None:
-        if self._cluster is not None:
-            self._cluster.close(timeout=10)
+
+def _can_work() -> None:
+    """Raises ImportError where a worker has no agentlab."""
+    importlib.import_module("agentlab.persona.work")
 
 
 def open_workers(shape: str) -> Workers:

@@ -216,3 +216,27 @@ class TestProcesses:
             futures = [workers.submit(die, b"") for _ in range(40)]
             assert all(future.cancelled() or future.exception(60) for future in futures)
             assert futures[-1].cancelled()
+
+
+def test_dask_workers_without_our_code_are_refused_at_once(cluster, tmp_path) -> None:  # SF-4
+    address, workers = cluster
+    for worker in workers:
+        _end(worker)
+    bare = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "distributed.cli.dask_worker",
+        address,
+        "--nthreads",
+        "1",
+        "--no-nanny",
+        "--no-dashboard",
+    ]
+    stranger = subprocess.Popen(command, cwd=tmp_path, env=bare, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        with pytest.raises(ExecutorError, match=r"cannot do our work: .*agentlab"):
+            open_workers(f"dask:{address}")
+    finally:
+        _end(stranger)
