@@ -1,8 +1,8 @@
 """Fixtures that every room's tests share."""
 
 import os
+import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -12,7 +12,11 @@ import redis
 hypothesis.settings.register_profile("agentlab", deadline=None)
 hypothesis.settings.load_profile("agentlab")
 
-SHARED_DATA = Path(__file__).parent / "data"
+
+def pytest_configure() -> None:
+    """A shell's background job has SIGINT ignored, and so would every process that a test starts and interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
