@@ -3,10 +3,13 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 import redis
+
+SHARED_DATA = Path(__file__).parent / "data"
 
 # A busy machine is no fault of the code: how long an example may take is never part of a test.
 hypothesis.settings.register_profile("agentlab", deadline=None)
