@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +42,7 @@ class Command(BaseCommand):
         resume.add_argument("id", type=int)
         for verb in (run, resume):
             verb.add_argument("--executor", default="inline", help=f"{SHAPES} (default: inline)")
-            verb.add_argument("--patience", type=float, default=PATIENCE, help="seconds until a job is given again")
+            verb.add_argument("--patience", type=_seconds, default=PATIENCE, help="seconds until a job is given again")
             verb.add_argument("--json", action="store_true", help="end with one line of JSON on standard output")
         check = verbs.add_parser("verify", help="replay the trace and compare with the checkpoints")
         check.add_argument("id", type=int)
@@ -168,6 +168,16 @@ def _until_told(runner: Runner) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not seconds >= 1:
+        raise ArgumentTypeError("a number of seconds, 1 or more")
+    return seconds
 
 
 def _user(name: str | None) -> int | None:
