@@ -174,7 +174,7 @@ def test_replay_has_four_states_in_words(run, olga) -> None:  # PE-6
     text = page()
     assert "Replay differs ✗" in text
     assert reverse("study-turn", args=[run.pk, "bo", 7]) in text
-    assert "Where the last checkpoint and the state that could be replayed part" in text
+    assert "Checkpoint and replayed state side by side" in text
     assert_valid_html(_client(olga).get(reverse("study", args=[run.pk])))
 
 
