@@ -1,8 +1,7 @@
 """Bringing sessions into the store, through the command that people use."""
 
 import json
-import subprocess
-import sys
+import tracemalloc
 from io import StringIO
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
 from factory import importing, tracing
+from factory.importers import pi
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, RunNote
 from tests.factory.importers.reading import PI_HEADER, SESSIONS, pi_message, write_lines
 
@@ -152,33 +152,21 @@ def test_markup_in_every_string_of_a_record_is_stored_as_it_stands(tmp_path: Pat
 
 
 def test_a_large_file_is_read_without_holding_it(tmp_path: Path) -> None:  # IM-1
-    """The peak of a child that reads 60 MB of session stays under a third of it above that of one that reads none."""
     path = tmp_path / "large.jsonl"
     with path.open("w") as file:
         file.write(json.dumps(PI_HEADER) + "\n")
         for number in range(300):
-            file.write(
-                json.dumps(pi_message(f"u{number}", f"a{number - 1}" if number else None, "user", "x" * 100_000)) + "\n"
-            )
-            file.write(
-                json.dumps(pi_message(f"a{number}", f"u{number}", "assistant", "y" * 100_000, stopReason="stop")) + "\n"
-            )
-    program = (
-        "import resource, sys, pathlib\n"
-        "from factory.importers.detect import reader_of\n"
-        "from factory.importers import pi\n"
-        "path = pathlib.Path(sys.argv[1])\n"
-        "with path.open('rb') as file:\n"
-        "    print(sum(1 for session in reader_of(file)(file, path) for _ in session.attempts))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
-    )
-
-    def peak(of: Path) -> tuple[int, int]:
-        run = subprocess.run([sys.executable, "-c", program, str(of)], capture_output=True, text=True, check=True)
-        turns, kilobytes = run.stdout.split()
-        return int(turns), int(kilobytes)
-
-    small = write_lines(tmp_path / "small.jsonl", PI_HEADER, pi_message("1", None, "user"))
-    (turns, large_peak), (_, small_peak) = peak(path), peak(small)
+            parent = f"a{number - 1}" if number else None
+            asked = pi_message(f"u{number}", parent, "user", "x" * 100_000)
+            answered = pi_message(f"a{number}", f"u{number}", "assistant", "y" * 100_000, stopReason="stop")
+            file.write(f"{json.dumps(asked)}\n{json.dumps(answered)}\n")
+    tracemalloc.start()
+    try:
+        with path.open("rb") as source:
+            [session] = pi.read(source, path)
+            turns = sum(1 for _ in session.attempts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
     assert turns == 300
-    assert large_peak - small_peak < 20_000
+    assert peak < path.stat().st_size / 20
