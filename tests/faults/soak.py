@@ -82,7 +82,8 @@ def soak(minutes: float, seed: int) -> bool:
     with tempfile.TemporaryDirectory(prefix="agentlab-soak-") as folder:
         state = Path(folder)
         database = state / "soak.sqlite3"
-        with PrivateRedis(state / "redis" / "redis.sock") as server:
+        # Not where a private Redis would lie: play would start one of its own there while ours is down.
+        with PrivateRedis(state / "soak" / "redis.sock") as server:
             environment = {
                 **os.environ,
                 "AGENTLAB_STATE_DIR": folder,
