@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from factory.importers import images, jsonl
+from factory.importers import images
 from factory.importers.building import TurnBuilder, attempts, index_notes
 from factory.importers.found import FoundSession, FoundToolCall, TooLargeError
 from factory.importers.turns import Place, Turn, build_index
@@ -62,8 +62,8 @@ def _parent_of(path: Path) -> str | None:
 
 
 def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
-    facts = _facts(file)
-    index = build_index(file, _place)
+    facts: dict[str, str] = {}
+    index = build_index(file, _place, lambda row: _learn(facts, row))
     session_id = facts.get("sessionId") or name
     session = FoundSession(
         format=FORMAT,
@@ -80,17 +80,13 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
     return session
 
 
-def _facts(file: BinaryIO) -> dict[str, str]:
-    """The first of each fact that rows repeat, and the last summary."""
-    found: dict[str, str] = {}
-    for line in jsonl.scan(file):
-        row = mapping(line.value)
-        for name in ("sessionId", "cwd", "timestamp"):
-            if name not in found and text(row.get(name)):
-                found[name] = row[name]
-        if row.get("type") == "summary":
-            found["summary"] = text(row.get("summary"))
-    return found
+def _learn(facts: dict[str, str], row: dict[str, Any]) -> None:
+    """Keeps the first of each fact that rows repeat, and the last summary."""
+    for name in ("sessionId", "cwd", "timestamp"):
+        if name not in facts and text(row.get(name)):
+            facts[name] = row[name]
+    if row.get("type") == "summary":
+        facts["summary"] = text(row.get("summary"))
 
 
 def _place(value: object) -> Place:

@@ -35,14 +35,15 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
     """The one session of the file, or of the event stream."""
     header, kind = _header(file)
     events = kind == EVENTS
-    index = build_index(file, _place_event if events else _place_entry)
+    names: list[str] = []
+    index = build_index(file, _place_event if events else _place_entry, lambda record: names.extend(_names(record)))
     session_id = text(header.get("id")) or f"unknown: {path.name}"
     session = FoundSession(
         format=kind,
         session_id=session_id,
         attempts=iter(()),
         counts=index.counts,
-        title=_title(file),
+        title=names[-1] if names else "",
         workspace=text(header.get("cwd")),
         started_at=moment(header.get("timestamp")),
         notes=_session_notes(header, index),
@@ -65,14 +66,12 @@ def _header(file: BinaryIO) -> tuple[dict[str, Any], str]:
     return header, SESSION
 
 
-def _title(file: BinaryIO) -> str:
-    """The name that was last given to the session."""
-    name = ""
-    for line in jsonl.scan(file):
-        record = mapping(line.value)
-        if record.get("type") in {"session_info", "title"}:
-            name = text(record.get("name")) or text(record.get("title")) or name
-    return name
+def _names(record: dict[str, Any]) -> list[str]:
+    """The name that this record gives to the session, if it gives one; the last one counts."""
+    if record.get("type") not in {"session_info", "title"}:
+        return []
+    name = text(record.get("name")) or text(record.get("title"))
+    return [name] if name else []
 
 
 def _session_notes(header: dict[str, Any], index: Index) -> list[str]:

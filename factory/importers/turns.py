@@ -7,10 +7,11 @@ walked through all the same, since others hang on them.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from factory.importers import jsonl
 from factory.importers.found import Counts
+from factory.importers.values import mapping
 
 Kind = Literal["start", "member", "shown", "hidden", "unknown", "damaged"]
 
@@ -44,8 +45,9 @@ class Index:
     unfinished: bool = False
 
 
-def build_index(file: BinaryIO, place: Callable[[object], Place]) -> Index:
-    """Reads the file once and says which records make up each turn."""
+def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable[[dict[str, Any]], None]) -> Index:
+    """Reads the file once and says which records make up each turn. `hear` is told each record on the way, for facts
+    of the session that lie among them."""
     index = Index()
     owner: dict[str, Turn | None] = {}
     names: dict[str, int] = {}
@@ -54,6 +56,7 @@ def build_index(file: BinaryIO, place: Callable[[object], Place]) -> Index:
         if line.unfinished:
             index.unfinished = True
             continue
+        hear(mapping(line.value))
         found = Place("damaged") if line.damaged else place(line.value)
         _count(index.counts, found.kind)
         missing = found.parent_id is not None and found.parent_id not in owner
