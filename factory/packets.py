@@ -46,11 +46,6 @@ class AgentInputPacket:
     items: tuple[PacketItem, ...]
 
 
-def unrecorded_packet(call: AgentCall, lineage: Lineage) -> AgentInputPacket:
-    """The packet of an attempt whose inputs nobody recorded."""
-    return AgentInputPacket(None, "not_recorded", None, None, None, call.request, lineage, ())
-
-
 def capture_attempt_inputs(
     call: AgentCall,
     lineage: Lineage,

@@ -16,7 +16,7 @@ from factory.checks import run_check
 from factory.lineage import SessionTurns
 from factory.models import AgentAttempt
 from factory.outcomes import AttemptEnd
-from factory.packets import AgentInputPacket, unrecorded_packet
+from factory.packets import AgentInputPacket
 from factory.providers import Endpoint, Messages, Provider, ProviderError, Session, provider_named
 from factory.providers.chat import Chat
 from factory.providers.pi import Pi
@@ -217,7 +217,8 @@ class Unrecorded:
     def begin(
         self, call: AgentCall, turns: SessionTurns, session: Session, launch: str
     ) -> tuple[str, AgentInputPacket]:
-        packet = unrecorded_packet(call, turns.next(call.phase, call.send_kind))
+        lineage = turns.next(call.phase, call.send_kind)
+        packet = AgentInputPacket(None, "not_recorded", None, None, None, call.request, lineage, ())
         return f"{packet.lineage.turn_index:032}", packet
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
