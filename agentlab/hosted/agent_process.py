@@ -1,25 +1,20 @@
 """Hosted agents in a process of their own, and the handle by which another process holds it.
 
-As with a table's process: the order comes as one JSON line on standard input, and when that pipe closes the child ends.
 A child that dies is started again by its holder: its agents come back to their seats with empty heads.
 """
 
 import asyncio
 import contextlib
 import logging
-import os
-import sys
-from asyncio.subprocess import PIPE, Process
-from pathlib import Path
+from asyncio.subprocess import Process
 
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from agentlab.hosted.table_process import let_go
+from agentlab.hosted.children import begin, let_go, start_child
 
 log = logging.getLogger(__name__)
 
-PROJECT = Path(__file__).resolve().parents[2]
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0
 STOP_SECONDS = 6.0
 
@@ -65,18 +60,8 @@ class AgentProcess:
 
     async def _live(self) -> int:
         """One child from its start to its end; its exit code."""
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "agentlab.hosted.agent_process"),
-            stdin=PIPE,
-            stdout=PIPE,
-            cwd=PROJECT,
-            env=self._environment,
-            start_new_session=True,  # Ctrl-C is the holder's to answer
-        )
-        assert self._process.stdin is not None and self._process.stdout is not None
-        with contextlib.suppress(OSError):
-            self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
+        self._process = await start_child("agentlab.hosted.agent_process", self.order, self._environment)
+        assert self._process.stdout is not None
         self.reports += [line async for line in self._process.stdout]
         return await self._process.wait()
 
@@ -115,11 +100,7 @@ async def _play(order: AgentOrder) -> bytes:
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
-    import django
-
-    django.setup()
-    order = msgspec.json.decode(sys.stdin.readline(), type=AgentOrder)
+    order = begin(AgentOrder)
     report = asyncio.run(_play(order))
     print(report.decode(), flush=True)  # noqa: T201 - standard output is the pipe to the holder
 

@@ -1,29 +1,23 @@
-"""A table in a process of its own, and the handle by which another process holds it.
-
-The child reads its order as one JSON line on standard input and then keeps listening there: when the pipe closes,
-because the holder let go or was killed, the child ends too. It tells what happens as JSON lines on standard output.
-"""
+"""A table in a process of its own, and the handle by which another process holds it."""
 
 import asyncio
 import contextlib
 import json
-import os
-import signal
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import Process
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 
+from agentlab.hosted.children import begin, let_go, start_child
 from agentlab.hosted.deals import Deals, DealsError
 from agentlab.hosted.table import Table
 from agentlab.hosted.table_config import Journal, Report, TableConfig
 
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 class TableFailed(Exception):
@@ -68,18 +62,7 @@ class TableProcess:
     async def __aenter__(self) -> "TableProcess":
         """Raises TableFailed."""
         self._ready = asyncio.get_running_loop().create_future()
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "agentlab.hosted.table_process"),
-            stdin=PIPE,
-            stdout=PIPE,
-            cwd=PROJECT,
-            env=self._environment,
-            start_new_session=True,  # Ctrl-C is the holder's to answer
-            limit=2**20,
-        )
-        assert self._process.stdin is not None
-        self._process.stdin.write(msgspec.json.encode(self.order) + b"\n")
+        self._process = await start_child("agentlab.hosted.table_process", self.order, self._environment)
         self._done = asyncio.create_task(self._listen())
         started: set[asyncio.Future[Any]] = {self._ready, self._done}
         await asyncio.wait(started, timeout=START_SECONDS, return_when=asyncio.FIRST_COMPLETED)
@@ -142,17 +125,6 @@ def _journal_to(file: IO[str]) -> Journal:
     return note
 
 
-async def let_go() -> None:
-    """Returns when the holder closes the pipe or asks us to end."""
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    waiting = {asyncio.ensure_future(stop.wait()), asyncio.ensure_future(reader.read())}
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-
-
 async def _run(order: Order, journal: Journal | None) -> Report:
     from agentlab.hosted import numbers
     from agentlab.hosted.deployments import seat_newest
@@ -178,11 +150,7 @@ async def _run(order: Order, journal: Journal | None) -> Report:
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
-    import django
-
-    django.setup()
-    order = msgspec.json.decode(sys.stdin.readline(), type=Order)
+    order = begin(Order)
     try:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(Path(order.journal).open("a")) if order.journal else None

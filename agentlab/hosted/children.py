@@ -1,0 +1,60 @@
+"""What a process of ours that is held by another has in common: how it is started, and how it is let go.
+
+The child reads its order as one JSON line on standard input and goes on listening there: when that pipe closes, because
+its holder let go or was killed, the child ends too. What it has to tell goes to standard output, a JSON line each.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+PROJECT = Path(__file__).resolve().parents[2]
+LONGEST_LINE = 2**20  # bytes of one line that a child tells
+
+T = TypeVar("T")
+
+
+async def start_child(module: str, order: msgspec.Struct, environment: dict[str, str] | None = None) -> Process:
+    """A Python process that runs `module` in a session of its own, and has been handed its order."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", module),
+        stdin=PIPE,
+        stdout=PIPE,
+        cwd=PROJECT,
+        env=environment,
+        start_new_session=True,  # Ctrl-C is the holder's to answer
+        limit=LONGEST_LINE,
+    )
+    assert process.stdin is not None
+    with contextlib.suppress(OSError):  # it may be dead already; its exit code says so
+        process.stdin.write(msgspec.json.encode(order) + b"\n")
+    return process
+
+
+# In the child ---------------------------------------------------------------------------------------------------
+def begin(order: type[T]) -> T:
+    """Django is set up, and the order read."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    import django
+
+    django.setup()
+    return msgspec.json.decode(sys.stdin.readline(), type=order)
+
+
+async def let_go() -> None:
+    """Returns when the holder closes the pipe or asks us to end."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    waiting = {asyncio.ensure_future(stop.wait()), asyncio.ensure_future(reader.read())}
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
