@@ -1,7 +1,6 @@
 """Reading a model's free text: an action, a text, a rating, stances. What cannot be read is absent, never guessed."""
 
 import json
-import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,7 +12,10 @@ from agentlab.persona.values import clean
 
 OBJECTS_TRIED = 50  # a hostile answer may open thousands of braces
 
-_RATED = re.compile(r"(?:rating|importance)\W+(\d.*)|(\d+(?:\.\d+)?\s*(?:/|out of)\s*10\b)", re.IGNORECASE)
+# A number has few digits: a model may repeat one for ever, and trying each length of each tail takes minutes.
+_RATED = re.compile(
+    r"(?:rating|importance)\W{1,20}?(-?\d.*)|(?<!\d)(\d{1,3}(?:\.\d{1,9})?\s*(?:/|out of)\s*10\b)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ def _stances(found: dict[str, Any], rules: Rules) -> dict[str, float]:
 
 
 def _is_stance(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and -1 <= value <= 1
+    return isinstance(value, int | float) and not isinstance(value, bool) and -1 <= value <= 1  # NaN is in no range
 
 
 def _prose(completion: str, rules: Rules) -> Answer | None:

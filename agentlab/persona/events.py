@@ -11,7 +11,7 @@ from typing import get_args
 import msgspec
 
 from agentlab.persona.state import Belief, MemoryEvent, MemoryId, Presentation, Scalar
-from agentlab.persona.values import Invalid, canonical
+from agentlab.persona.values import UNREADABLE, Invalid, canonical
 
 
 class Recalled(msgspec.Struct, frozen=True, array_like=True):
@@ -76,7 +76,8 @@ class Snapshot(msgspec.Struct, frozen=True, array_like=True, tag="snapshot"):
 class Probed(msgspec.Struct, frozen=True, array_like=True, tag="probed"):
     """A question put to the persona, the answer that its profile calls for, and the one it gave.
 
-    `distance` is 0 (as expected) to 1; `drifted` says whether it is beyond the study's tolerance.
+    `distance` is 0 (as expected) to 1; `drifted` says whether it is beyond the study's tolerance. `answered` is False
+    where there was no answer, or none that could be measured: then it is neither kept nor drifted.
     """
 
     probe: str
@@ -85,6 +86,7 @@ class Probed(msgspec.Struct, frozen=True, array_like=True, tag="probed"):
     given: str
     distance: float
     drifted: bool
+    answered: bool = True
 
 
 Payload = Arrived | Reacted | Remembered | Reflected | Snapshot | Probed
@@ -96,7 +98,7 @@ _DECODER: msgspec.msgpack.Decoder[Payload] = msgspec.msgpack.Decoder(Payload)
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
     """One line of the trace as it is stored: its place within the persona, its kind, what lists count it by (the
-    action of a reaction, whether a probe drifted), its exact bytes, and their seal."""
+    action of a reaction, how a probe ended), its exact bytes, and their seal."""
 
     turn: int
     sequence: int
@@ -122,7 +124,7 @@ def label(payload: Payload) -> str:
         case Remembered(memory) | Reflected(memory):
             return memory.kind
         case Probed():
-            return "drifted" if payload.drifted else "kept"
+            return "drifted" if payload.drifted else "kept" if payload.answered else "unanswered"
     return ""
 
 
@@ -135,5 +137,5 @@ def read_payload(data: bytes) -> Payload:
     """Raises `Invalid` where the bytes are no event of ours."""
     try:
         return _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Invalid(f"not an event: {error}") from None

@@ -4,13 +4,13 @@ Real streams of rated memories show why the rule comes first: one text, several 
 equal weight.
 """
 
-import math
 import re
 
 from agentlab.persona.rules import Action
 
 IDLE_WEIGHT = 0.1
 CHANGE_GAIN = 2.5  # a stance that moves by 0.4 is as weighty as can be
+RATING_TEXT = 200  # characters of a rating that are read: a model may repeat one digit for ever
 
 _SCALED = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:/|out of)\s*(10|100)(?!\d|\.\d)", re.IGNORECASE)
 _BARE = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w]|\.\d)")
@@ -32,10 +32,10 @@ def read_rating(value: object) -> float | None:
     None where it cannot be read or lies outside the scale: then the rule answers.
     """
     if isinstance(value, str):
-        return _rating_in(value)
+        return _rating_in(value[:RATING_TEXT])
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return _scaled(float(value), 10) if math.isfinite(value) else None
+    return float(value) / 10 if 1 <= value <= 10 else None  # compared first: not every whole number fits a float
 
 
 def _rating_in(words: str) -> float | None:

@@ -10,10 +10,13 @@ from agentlab.persona.ports import PortFailed, Ports
 from agentlab.persona.prompting import interview_prompt
 from agentlab.persona.rules import Ask, Rules
 from agentlab.persona.state import Persona, PersonaState
-from agentlab.persona.values import clean, clip
+from agentlab.persona.values import clean
 
-_NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?")
+_NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+(?:\.\d+)?|\.\d+)(?!\.?\w)")
+# The question's own words, said again: "on a scale from -1 (against) to 1 (for)".
+_SCALE = re.compile(r"[-−]1\s*(?:\([^)\n]{0,30}\)\s*)?(?:to|and|through|\.{2,3}|…)\s*\+?1\b(?!\.?\d)")
 _WORD = re.compile(r"\w+")
+READ = 2_000  # characters of an answer in which a number is looked for
 
 
 def interview(persona: Persona, state: PersonaState, question: str, ports: Ports) -> str:
@@ -39,7 +42,9 @@ def _field(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, ports:
         return None
     expected = _spelled(persona.profile[ask.field])
     question = f"What is your {ask.field.replace('_', ' ')}?"
-    given = _asked(persona, state, question, ports)
+    given, failure = _asked(persona, state, question, ports)
+    if failure:
+        return Probed(ask.id, question, expected, failure, 1.0, drifted=False, answered=False)
     distance = 1.0 - _overlap(expected, given)
     return Probed(ask.id, question, expected, given, distance, distance > rules.drift_above)
 
@@ -51,18 +56,32 @@ def _opinion(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, port
     if first is None or held is None:
         return None
     question = f"What is your view on {ask.topic}, from -1 (against) to 1 (for)?"
-    given = f"{held.stance:+.2f}" if ports.complete is None else _asked(persona, state, question, ports)
-    number = _NUMBER.search(given)
-    said = clip(float(number[0].replace("−", "-")), -1.0, 1.0) if number else None
-    distance = 1.0 if said is None else abs(said - first.stance) / 2.0
+    given, failure = f"{held.stance:+.2f}", ""
+    if ports.complete is not None:
+        given, failure = _asked(persona, state, question, ports)
+    said = None if failure else read_stance(given)
+    if said is None:
+        return Probed(ask.id, question, f"{first.stance:+.2f}", failure or given, 1.0, drifted=False, answered=False)
+    distance = abs(said - first.stance) / 2.0
     return Probed(ask.id, question, f"{first.stance:+.2f}", given, distance, distance > rules.drift_above)
 
 
-def _asked(persona: Persona, state: PersonaState, question: str, ports: Ports) -> str:
+def read_stance(answer: str) -> float | None:
+    """The first number on the scale that the answer names; None where it names none. "0.4, on a scale of -1 to 1" is
+    0.4, "85" is nothing."""
+    for number in _NUMBER.findall(_SCALE.sub(" ", answer[:READ])):
+        stance = float(number.replace("−", "-"))
+        if -1.0 <= stance <= 1.0:
+            return stance
+    return None
+
+
+def _asked(persona: Persona, state: PersonaState, question: str, ports: Ports) -> tuple[str, str]:
+    """(answer, why there is none)"""
     try:
-        return interview(persona, state, question, ports)
+        return interview(persona, state, question, ports), ""
     except PortFailed as failure:
-        return f"(no answer: {failure})"
+        return "", f"(no answer: {failure})"
 
 
 def _overlap(expected: str, given: str) -> float:

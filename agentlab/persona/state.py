@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentlab.persona.values import Invalid, canonical, real, sha256, text, whole
+from agentlab.persona.values import UNREADABLE, Invalid, canonical, real, sha256, text, whole
 
 VERSION = 1
 MEMORY_TEXT = 140  # characters; bounds both the state (PF-6) and the prompt
@@ -179,7 +179,7 @@ def read_state(data: bytes) -> PersonaState:
     what would be written differently from how it was read is no state."""
     try:
         state = _DECODER.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Invalid(f"not a persona's state: {error}{_memory_named(str(error), data)}") from None
     if state.to_bytes() != data:
         raise Invalid("not a persona's state: its bytes are not canonical")
@@ -187,9 +187,12 @@ def read_state(data: bytes) -> PersonaState:
 
 
 def _memory_named(message: str, data: bytes) -> str:
-    """` (memory turn:sequence)` where the decoder's message points into the memories."""
+    """` (memory turn:sequence)` where the decoder's message points into the memories, and the rest can be read."""
     place = _PLACE.search(message)
     if not place:
         return ""
-    raw: Any = msgspec.msgpack.decode(data)[5][int(place[1])]
+    try:
+        raw: Any = msgspec.msgpack.decode(data)[5][int(place[1])]
+    except UNREADABLE:
+        return ""
     return f" (memory {raw[0]}:{raw[1]})" if isinstance(raw, list) and len(raw) > 1 else ""

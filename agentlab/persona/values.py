@@ -12,6 +12,9 @@ import msgspec
 
 ENCODER = msgspec.msgpack.Encoder(order="deterministic")
 
+# What decoding raises for bytes that are not what they should be; nesting without end is one way.
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError)
+
 
 class Invalid(ValueError):
     """A value that the engine refuses; the message names the place in one line."""
@@ -55,6 +58,13 @@ def clean(value: str) -> str:
 
 def clip(value: float, least: float, most: float) -> float:
     return least if value < least else most if value > most else value
+
+
+def why(error: BaseException, limit: int = 400) -> str:
+    """Why something failed, as a line that any database and any terminal takes: `KeyError: 'x'`. Whatever was raised
+    may hold any text: a NUL, which PostgreSQL refuses, or half of a pair of surrogates, which has no bytes."""
+    said = clean(f"{type(error).__name__}: {error}").replace("\0", "\\0")
+    return cut(" ".join(said.split()), limit)
 
 
 def cut(value: str, limit: int) -> str:

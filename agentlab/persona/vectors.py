@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from agentlab.persona.values import Invalid
 
 LEVELS = 127
+MOST = 100_000  # dimensions: beyond 133,000 a sum of products would not fit 32 bits
 
 
 def quantise(vector: ArrayLike) -> bytes:
@@ -16,8 +17,11 @@ def quantise(vector: ArrayLike) -> bytes:
     The cosine does not change with the scale, so none is kept. A zero vector stays zero. Raises `Invalid` for NaN,
     infinity, no parts, or more than one dimension: such an answer is refused where it would be written.
     """
-    parts = np.asarray(vector, dtype=np.float64)
-    if parts.ndim != 1 or not parts.size:
+    try:
+        parts = np.asarray(vector, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise Invalid("an embedding must be one row of numbers") from None
+    if parts.ndim != 1 or not 0 < parts.size <= MOST:
         raise Invalid(f"an embedding must be one row of numbers, not of shape {parts.shape}")
     if not np.isfinite(parts).all():
         raise Invalid("the embedder answered NaN or infinity")

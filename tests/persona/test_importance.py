@@ -34,7 +34,27 @@ def test_a_rating_is_read_however_it_is_said(said) -> None:  # PE-8
 
 @pytest.mark.parametrize(
     "said",
-    [None, "", "high", "85", 85, 0, -3, "-3", True, math.nan, math.inf, [8], {"rating": 8}, "11/10", "1e400", "v2"],
+    [
+        *(
+            None,
+            "",
+            "high",
+            "85",
+            85,
+            0,
+            -3,
+            "-3",
+            True,
+            math.nan,
+            math.inf,
+            [8],
+            {"rating": 8},
+            "11/10",
+            "1e400",
+            "v2",
+        ),
+        *(10**400, -(10**400), "9" * 400, "8" * 1_000_000),
+    ],
 )
 def test_what_is_no_rating_is_none(said) -> None:  # PE-8
     assert read_rating(said) is None

@@ -1,10 +1,13 @@
 """Does a persona still know who it is? Asked on a schedule, traced, and without touching its state."""
 
-from agentlab.persona.events import Probed, read_payload
+import pytest
+
+from agentlab.persona.events import Probed, label, read_payload
 from agentlab.persona.ports import Ports
-from agentlab.persona.probes import interview, probe
+from agentlab.persona.probes import interview, probe, read_stance
 from agentlab.persona.rules import Ask
 from agentlab.persona.state import beliefs_from
+from agentlab.persona.values import canonical
 
 from .making import PLAIN, RULED, lived, persona, rules
 from .test_tiers import Scripted
@@ -65,7 +68,48 @@ def test_turns_with_and_without_probes_give_the_same_memories() -> None:  # PE-1
     assert plain.counters == probed.counters
 
 
-def test_an_interviewer_without_an_answer_says_so() -> None:  # PE-11
+def test_no_answer_is_said_and_is_neither_drift_nor_character() -> None:  # PE-11
     events, _ = lived(5, WHO, Ports(PLAIN.embed, Scripted(None)), BY)
-    age = read_payload(next(event for event in events if event.kind == "probed").payload)
-    assert (age.given, age.drifted) == ("(no answer: the far side is asleep)", True)
+    probed = [event for event in events if event.kind == "probed"]
+    for event in probed:
+        found = read_payload(event.payload)
+        assert (found.given, found.answered, found.drifted) == ("(no answer: the far side is asleep)", False, False)
+    assert {event.label for event in probed} == {"unanswered"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "stance"),
+    [
+        ("0.4", 0.4),
+        ("+0.40", 0.4),
+        ("−0.4", -0.4),
+        (".5", 0.5),
+        ("0.4.", 0.4),
+        ("-1", -1.0),
+        ("-1, definitely -1", -1.0),
+        ("On a scale from -1 to 1, 0.4", 0.4),
+        ("0.4 (on a scale of -1 to +1)", 0.4),
+        ("From -1 (against) to 1 (for) I am at -0.2", -0.2),
+        ("I am 27, and at 0.3", 0.3),
+        ("85", None),
+        ("85%", None),
+        ("v1", None),
+        ("1e5", None),
+        ("I would rather not say", None),
+        ("", None),
+        ("7" * 100_000, None),
+    ],
+)
+def test_a_stance_is_read_out_of_words_and_never_guessed(answer: str, stance: float | None) -> None:  # PE-11
+    assert read_stance(answer) == stance
+
+
+def test_an_opinion_without_a_number_is_no_drift() -> None:  # PE-11
+    events, _ = lived(5, WHO, Ports(PLAIN.embed, Scripted("I would rather not say")), BY)
+    opinion = [read_payload(event.payload) for event in events if event.kind == "probed"][-1]
+    assert (opinion.given, opinion.answered, opinion.drifted) == ("I would rather not say", False, False)
+
+
+def test_a_trace_from_before_answers_were_measured_stays_readable() -> None:  # PE-6 PE-11
+    older = canonical(["probed", "age", "What is your age?", "34", "27", 1.0, True])
+    assert label(read_payload(older)) == "drifted"

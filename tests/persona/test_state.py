@@ -1,5 +1,6 @@
 """A state is its bytes."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -115,10 +116,40 @@ def test_a_whole_number_in_a_floats_place_does_not_load() -> None:  # PE-2
         read_state(canonical(raw))
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"{}", canonical([1, 2]), canonical({"version": 1})])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\xc1", b"{}", canonical([1, 2]), canonical({"version": 1}), b"\x91" * 100_000, b"\x81" * 100_000],
+)
 def test_what_is_no_state_is_refused(data: bytes) -> None:  # PE-2 SF-4
     with pytest.raises(Invalid):
         read_state(data)
+
+
+def test_a_state_that_nests_without_end_is_refused() -> None:  # PE-2 SF-4
+    whole = arrived().to_bytes()
+    assert whole[:1] == b"\x97"
+    with pytest.raises(Invalid):
+        read_state(b"\x98" + whole[1:] + b"\x91" * 100_000)
+
+
+@given(st.data())
+def test_a_state_with_any_byte_cut_or_changed_is_refused_or_another(data) -> None:  # PE-2 SF-4
+    _, state = lived(3)
+    whole = state.to_bytes()
+    at = data.draw(st.integers(0, len(whole) - 1))
+    spoiled = data.draw(
+        st.sampled_from([whole[:at], whole[:at] + bytes([data.draw(st.integers(0, 255))]) + whole[at + 1 :]])
+    )
+    with contextlib.suppress(Invalid):
+        assert read_state(spoiled).to_bytes() == spoiled
+
+
+def test_a_broken_memory_in_a_torn_state_is_refused_like_any_other() -> None:  # PE-2 SF-4
+    _, state = lived(3)
+    raw = _raw(state)
+    raw[5][0][5] = "0.7"
+    with pytest.raises(Invalid):
+        read_state(canonical(raw)[:-40])
 
 
 def test_an_unknown_version_is_refused() -> None:  # PE-2

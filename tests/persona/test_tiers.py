@@ -1,5 +1,7 @@
 """When the model is asked, what is read in its answer, and what happens when there is none."""
 
+import time
+
 import pytest
 
 from agentlab.persona.answers import read_answer
@@ -127,3 +129,24 @@ def test_a_calm_reader_is_not_worth_a_call() -> None:  # PE-8
     who = persona(calls=9, beliefs=beliefs_from({"levy": (0.0, 0.1)}), memories=(SeedMemory("Cats sleep a lot"),))
     outcome = turn(who, shown(stances={}), arrived(who), Ports(PLAIN.embed, model), rules(model_above=0.6))
     assert (outcome.reaction.tier, model.prompts) == ("A", [])
+
+
+LOOP = "1" * 200_000  # what a model that repeats itself says
+
+
+@pytest.mark.parametrize("rating", ["9" * 400, "-" + "9" * 400, f'"{LOOP}"', f'"{LOOP}/10"', "1e400"])
+def test_a_number_beyond_all_bounds_is_no_rating_and_fails_nobody(rating: str) -> None:  # PE-8
+    outcome, _ = _once(f'{{"action": "share", "importance": {rating}, "stances": {{"levy": {rating}}}}}')
+    assert (outcome.reaction.tier, outcome.reaction.action, outcome.reaction.rated_by) == ("B", "share", "rule")
+
+
+@pytest.mark.parametrize("loop", [LOOP, "rating " * 30_000, "importance: " + "-" * 200_000])
+def test_an_answer_that_repeats_itself_is_read_at_once(loop: str) -> None:  # PE-8
+    began = time.process_time()
+    assert read_answer(f"I would share it. {loop}", rules()).action.name == "share"
+    assert time.process_time() - began < 2
+
+
+def test_a_negative_rating_in_prose_is_no_rating() -> None:  # PE-8
+    assert read_answer("I would share it. Rating: -3", rules()).importance is None
+    assert read_answer("I would share it. Rating - 8", rules()).importance == 0.8

@@ -14,6 +14,7 @@ from .making import RULED, STUDY, lived, persona, rules
 from .test_probes import ASKS
 
 ROOT = Path(__file__).parent.parent.parent
+NESTED = b"\x94\xa8snapshot\x90\xa1x" + b"\x91" * 100_000
 BY = rules(cap=6, batch=3, probe_every=4, probe_ask=ASKS, model_above=0.0)
 
 
@@ -85,7 +86,7 @@ def test_two_equal_reactions_are_two_events() -> None:  # PE-3
     assert len({(event.turn, event.sequence) for event in reacted}) == 2
 
 
-@pytest.mark.parametrize("data", [b"", b"\x91", b"\x92\xa7reacted\x01", b"\x91\xa7unknown", b"\xc1"])
+@pytest.mark.parametrize("data", [b"", b"\x91", b"\x92\xa7reacted\x01", b"\x91\xa7unknown", b"\xc1", NESTED])
 def test_bytes_that_are_no_event_are_refused(data: bytes) -> None:  # PE-6 SF-4
     with pytest.raises(Invalid):
         read_payload(data)

@@ -9,6 +9,11 @@ from agentlab.persona.ports import CompletionPort, EmbedPort, PortFailed, Ports
 REMOTE = "openai:"
 
 
+def paid(*names: str) -> bool:
+    """Is one of these ports far away, where a call takes long and costs money?"""
+    return any(name.startswith(REMOTE) for name in names)
+
+
 @lru_cache(maxsize=8)
 def ports(embedder: str, model: str) -> Ports:
     """The adapters for `embedder` (hashing, wordllama, openai:NAME) and `model` ("", rules, openai:NAME), made once
@@ -25,7 +30,7 @@ def _embedder(name: str) -> EmbedPort:
         except ImportError:
             raise PortFailed("wordllama is not installed: pip install -c constraints.txt -e '.[embed]'") from None
         return WordLlamaEmbedder()
-    if name.startswith(REMOTE):
+    if name.startswith(REMOTE) and name != REMOTE:
         from agentlab.persona.adapters.openai import OpenAIEmbedder
 
         return OpenAIEmbedder(name.removeprefix(REMOTE))
@@ -35,7 +40,7 @@ def _embedder(name: str) -> EmbedPort:
 def _model(name: str) -> CompletionPort:
     if name == "rules":
         return RuleModel()
-    if name.startswith(REMOTE):
+    if name.startswith(REMOTE) and name != REMOTE:
         from agentlab.persona.adapters.openai import OpenAICompleter
 
         return OpenAICompleter(name.removeprefix(REMOTE))

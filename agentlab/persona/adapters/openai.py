@@ -15,6 +15,7 @@ from agentlab.persona.ports import PortFailed
 
 TIMEOUT = 60.0  # seconds for one answer
 RETRIES = 2
+BATCH = 32  # texts of one request for embeddings: some servers take no more, and a persona may bring a thousand
 
 
 def _client() -> openai.OpenAI:
@@ -22,7 +23,10 @@ def _client() -> openai.OpenAI:
     if not address:
         raise PortFailed("OPENAI_BASE_URL is not set")
     key = os.environ.get("OPENAI_API_KEY") or "none"
-    return openai.OpenAI(base_url=address, api_key=key, timeout=TIMEOUT, max_retries=RETRIES)
+    try:
+        return openai.OpenAI(base_url=address, api_key=key, timeout=TIMEOUT, max_retries=RETRIES)
+    except Exception as error:  # of the HTTP client, which reads the address
+        raise PortFailed(f"OPENAI_BASE_URL cannot be used: {type(error).__name__}") from None
 
 
 class OpenAIEmbedder:
@@ -38,7 +42,11 @@ class OpenAIEmbedder:
     def embed(self, texts: list[str]) -> NDArray[np.floating]:
         """Many servers refuse the empty text; its vector is zero by definition, so it is not sent."""
         written = [i for i, text in enumerate(texts) if text.strip()]
-        rows = self._rows([texts[i] for i in written or ()] or ["dimensions"])
+        asked = [texts[i] for i in written] or ["dimensions"]
+        parts = [self._rows(asked[at : at + BATCH]) for at in range(0, len(asked), BATCH)]
+        if len({part.shape[1] for part in parts}) > 1:
+            raise PortFailed(f"embeddings from {self.model}: of different lengths")
+        rows = np.concatenate(parts)
         vectors = np.zeros((len(texts), rows.shape[1]))
         if written:
             vectors[written] = rows
@@ -67,8 +75,8 @@ class OpenAICompleter:
                 model=self.model, messages=[{"role": "user", "content": prompt}], temperature=0
             )
             content = answer.choices[0].message.content
-        except (openai.OpenAIError, ValueError, TypeError, AttributeError, IndexError) as error:
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError, LookupError) as error:
             raise PortFailed(f"{self.model}: {type(error).__name__}") from None
-        if not content:
+        if not isinstance(content, str) or not content:  # the client checks no types
             raise PortFailed(f"{self.model}: an empty answer")
         return content
