@@ -4,6 +4,7 @@
 that the same content in another spelling is the same study. Each refusal is one line that names the place.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property, lru_cache
@@ -15,22 +16,26 @@ from msgspec import UNSET, Meta, UnsetType
 
 from agentlab.persona.loaders import load_personas, load_stimuli, tinytroupe
 from agentlab.persona.loaders.reading import parsed
+from agentlab.persona.refusing import SHOWN, one_line, refusal
 from agentlab.persona.rules import KNOWN_ACTIONS, Action, Ask, Rules
 from agentlab.persona.state import Persona, Presentation, Scalar, SeedMemory, beliefs_from
-from agentlab.persona.values import Invalid, canonical, draw, sha256
+from agentlab.persona.values import UNREADABLE, Invalid, canonical, cut, draw, sha256
 
 UNSURE = (0.0, 0.1)  # stance and confidence on a topic of which nothing is known
 DAY = 1_000_000  # turns of one persona at most
 
-Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Id = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+PLAIN = r"^[^\x00-\x1f\x7f]+\Z"  # `$` would let a newline follow
+Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=PLAIN)]
+Id = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+Port = Annotated[str, Meta(min_length=1, max_length=150, pattern=PLAIN)]
 Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Source = Annotated[str, Meta(max_length=200)]
 Signed = Annotated[float, Meta(ge=-1, le=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
-Above = Annotated[float, Meta(gt=0)]
-Count = Annotated[int, Meta(ge=0)]
-Whole = Annotated[int, Meta(ge=1)]
+Above = Annotated[float, Meta(gt=0, le=1e9)]  # times of a million turns stay numbers
+Count = Annotated[int, Meta(ge=0, le=10**12)]
+Whole = Annotated[int, Meta(ge=1, le=10**9)]
+ACTION = re.compile(r"[^\x00-\x1f\x7f,]{1,60}")  # names stand in one line of a prompt, apart by commas
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -45,7 +50,7 @@ class BeliefEntry(_Part, frozen=True):
 class MemoryEntry(_Part, frozen=True):
     text: Text
     importance: Share = 0.5
-    time: Annotated[float, Meta(le=0)] = 0.0
+    time: Annotated[float, Meta(ge=-1e12, le=0)] = 0.0
     valence: Signed = 0.0
 
 
@@ -110,10 +115,11 @@ class ReflectionEntry(_Part, frozen=True):
 
 
 class TierEntry(_Part, frozen=True):
-    """The model of tier B, the arousal from which it is asked, and how often in the whole study at most."""
+    """The model of tier B, the arousal from which it is asked, and for how many reactions in the whole study at most
+    (probes ask it beside that)."""
 
     budget: Count
-    model: str = "rules"
+    model: Port = "rules"
     above: Share = 0.6
 
 
@@ -128,7 +134,7 @@ class StudyFile(_Part, frozen=True):
     name: Name
     personas: list[dict[str, Any]] | dict[str, Any]
     stimuli: list[dict[str, Any]] | dict[str, Any]
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)] = 0
     topics: list[Name] = []
     actions: tuple[str | Action, ...] = ("ignore", "like", "share", "reply")
     cap: Annotated[int, Meta(ge=2, le=10_000)] = 64
@@ -137,8 +143,8 @@ class StudyFile(_Part, frozen=True):
     reflection: ReflectionEntry = ReflectionEntry()
     rate: Share = 0.3
     tolerance: Annotated[float, Meta(ge=0, le=2)] = 1.0
-    temperature: Above = 0.25
-    embedder: str = "hashing"
+    temperature: Annotated[float, Meta(ge=1e-6, le=1e9)] = 0.25
+    embedder: Port = "hashing"
     tier_b: TierEntry | None = None
     schedule: ScheduleEntry = ScheduleEntry()
     probes: ProbesEntry | None = None
@@ -192,6 +198,15 @@ class Study(msgspec.Struct, frozen=True, dict=True):
     def rules_bytes(self) -> bytes:
         return canonical(self.rules)
 
+    @property
+    def probe_calls(self) -> int:
+        """How often probes ask the model in the whole study: beside the budget, which is for reactions."""
+        if not self.model or not self.rules.probe_every:
+            return 0
+        asks = [(ask, one) for one in self.personas for ask in self.rules.probe_ask]
+        apply = sum(bool(ask.topic) or ask.field in one.profile for ask, one in asks)
+        return self.turns // self.rules.probe_every * apply
+
     def shown_bytes(self, persona: str, first: int, last: int) -> bytes:
         """What one persona is shown, as MessagePack; in the listed order it is the same for all, and made once."""
         if self.order == "listed":
@@ -228,8 +243,14 @@ class Study(msgspec.Struct, frozen=True, dict=True):
 
 
 def study_from(data: bytes) -> Study:
-    """The study that `Study.to_bytes` wrote."""
-    return msgspec.msgpack.decode(data, type=Study)
+    """The study that `Study.to_bytes` wrote. Its name stays the hash of those very bytes: an engine that has learnt a
+    new key since would write others, and shuffle the rest of the study differently. Raises `Invalid`."""
+    try:
+        study = msgspec.msgpack.decode(data, type=Study)
+    except UNREADABLE as error:
+        raise Invalid(f"not a study: {error}") from None
+    study.__dict__["sha256"] = sha256(data)
+    return study
 
 
 def read_study(path: Path) -> Study:
@@ -246,11 +267,13 @@ def read_study(path: Path) -> Study:
 
 def _study(file: StudyFile, folder: Path) -> Study:
     _unique(file.topics, "topics")
+    _known(file.topics, file.first_beliefs, "first_beliefs")
     actions = _actions(file.actions)
     personas = _personas(file, folder)
     stimuli = _stimuli(file, folder)
     tier, probes = file.tier_b, file.probes or ProbesEntry(every=1)
-    _known(file.topics, probes.opinions, "probes.opinions")
+    if file.probes:
+        _askable(probes, file.topics, personas)
     return Study(
         name=file.name,
         seed=file.seed,
@@ -283,6 +306,19 @@ def _study(file: StudyFile, folder: Path) -> Study:
     )
 
 
+def _askable(probes: ProbesEntry, topics: list[str], personas: list[Persona]) -> None:
+    """Refuse probes that would ask nobody."""
+    _unique(probes.fields, "probes.fields")
+    _unique(probes.opinions, "probes.opinions")
+    _known(topics, probes.opinions, "probes.opinions")
+    if not probes.fields and not probes.opinions:
+        raise Invalid("probes: neither fields nor opinions, so there is nothing to ask")
+    fields = {field for one in personas for field in one.profile}
+    for name in probes.fields:
+        if name not in fields:
+            raise Invalid(f"probes.fields: {name!r} is in no persona's profile")
+
+
 def _with_calls(personas: list[Persona], budget: int) -> tuple[Persona, ...]:
     count = len(personas)
     return tuple(msgspec.structs.replace(one, calls=shared_out(budget, count, n)) for n, one in enumerate(personas))
@@ -301,8 +337,12 @@ def _actions(given: tuple[str | Action, ...]) -> tuple[Action, ...]:
             known = ", ".join(KNOWN_ACTIONS)
             raise Invalid(f"actions[{n}]: {one!r} is none of {known}; any other needs name, valence and effort")
         action = KNOWN_ACTIONS[one] if isinstance(one, str) else one
-        if not (-1 <= action.valence <= 1 and 0 <= action.effort <= 1 and action.name.strip() == action.name.lower()):
-            raise Invalid(f"actions[{n}]: a lower-case name, valence in [-1, 1], effort in [0, 1]")
+        named = ACTION.fullmatch(action.name) and action.name.strip() == action.name.lower()
+        if not (named and -1 <= action.valence <= 1 and 0 <= action.effort <= 1):
+            raise Invalid(
+                f"actions[{n}]: a lower-case name of at most 60 characters without a comma, valence in [-1, 1], "
+                "effort in [0, 1]"
+            )
         actions.append(action)
     _unique([action.name for action in actions], "actions")
     if len(actions) < 2:
@@ -337,6 +377,9 @@ def _loaded(load: PersonaLoad, folder: Path) -> list[tuple[str, dict[str, Any]]]
 def _persona(given: dict[str, Any], place: str, file: StudyFile) -> Persona:
     entry = _part(given, PersonaEntry, "", place)
     _known(file.topics, entry.beliefs, f"{place}.beliefs")
+    for field, value in entry.profile.items():
+        if isinstance(value, int | float) and not -(2**63) <= value < 2**63:  # NaN is in no range
+            raise Invalid(f"{place}.profile[{field}] ({entry.id}): not a number that can be written")
     held = {topic: _first_belief(topic, entry, file) for topic in file.topics}
     memories = [MemoryEntry(one) if isinstance(one, str) else one for one in entry.memories]
     return Persona(
@@ -397,10 +440,10 @@ def _part(given: dict[str, Any], kind: type[P], path: str, place: str) -> P:
     try:
         return msgspec.convert(given, kind)
     except (msgspec.ValidationError, Invalid) as error:
-        message, _, inner = str(error).partition(" - at `$")
-        where = (place + inner.rstrip("`")).lstrip(".")
-        named = f" ({given['id']})" if isinstance(given.get("id"), str) else ""
-        raise Invalid(": ".join(part for part in (path, where + named, message) if part)) from None
+        message, where = refusal(given, kind, error)
+        named = f" ({cut(one_line(given['id']), SHOWN)})" if isinstance(given.get("id"), str) else ""
+        where = (place + where).lstrip(".") + named
+        raise Invalid(": ".join(part for part in (path, one_line(where), one_line(message)) if part)) from None
 
 
 def _unique(names: list[str], place: str) -> None:

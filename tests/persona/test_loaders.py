@@ -82,8 +82,45 @@ def test_an_earlier_step_of_a_stream_is_the_beginning_of_a_later_one(tmp_path) -
     assert [len(one) for one in loaded] == [267, 363, 400, 600]
 
 
+def test_a_stream_whose_times_name_zones_and_whose_do_not_is_one_stream(tmp_path) -> None:
+    folder = unpacked(tmp_path)
+    node = {"node_count": 1, "description": "x", "poignancy": 3}
+    created = {"a": "2023-02-13 00:00:00", "b": "2023-02-13T00:01:00+00:00"}
+    (folder / "nodes.json").write_text(json.dumps({name: {**node, "created": at} for name, at in created.items()}))
+    assert [one["time"] for one in _one("smallville", folder)["memories"]] == [-1.0, 0.0]
+
+
+def test_a_name_without_a_latin_letter_still_gives_an_id_of_its_own(tmp_path) -> None:  # PE-4
+    people = [{"name": name, "profile": {}} for name in ("李明", "王芳", "Łucja")]
+    (tmp_path / "town.jsonl").write_text("\n".join(map(json.dumps, people)))
+    given = {"load": str(tmp_path / "town.jsonl"), "format": "town"}
+    made = read_study(written(tmp_path, study(personas=given))).personas
+    assert len({one.id for one in made}) == 3
+    assert [one.name for one in made] == ["李明", "王芳", "Łucja"]
+
+
+def test_a_profile_without_a_name_is_called_by_its_id(tmp_path) -> None:
+    (tmp_path / "people.jsonl").write_text('{"id": "gss-1", "first_name": null, "age": 3}')
+    assert _one("gss", tmp_path / "people.jsonl")["name"] == "gss-1"
+
+
+@pytest.mark.parametrize("statements", ["I like tea", 7, {"a": 1}])
+def test_statements_that_are_no_list_are_refused(tmp_path, statements) -> None:  # SF-4
+    agent = {"type": "TinyPerson", "persona": {"name": "Lisa", "beliefs": statements}}
+    (tmp_path / "lisa.agent.json").write_text(json.dumps(agent))
+    with pytest.raises(Invalid, match="beliefs must be a list"):
+        load_personas("tinytroupe", tmp_path / "lisa.agent.json")
+
+
 @pytest.mark.parametrize(
-    "node", [{}, {"created": "soon", "node_count": 1, "description": "x", "poignancy": 3}, 7, None]
+    "node",
+    [
+        {},
+        {"created": "soon", "node_count": 1, "description": "x", "poignancy": 3},
+        {"created": "2023-02-13", "node_count": 1, "description": "x", "poignancy": 10**400},
+        7,
+        None,
+    ],
 )
 def test_a_stream_with_a_broken_memory_names_it(tmp_path, node) -> None:  # SF-4
     folder = unpacked(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agentlab.persona.loaders.reading import entries
-from agentlab.persona.values import Invalid
+from agentlab.persona.values import Invalid, sha256
 
 Entry = tuple[str, dict[str, Any]]
 
@@ -14,11 +14,9 @@ Entry = tuple[str, dict[str, Any]]
 def gss(path: Path) -> Iterator[Entry]:
     """Demographic profiles: `first_name`, `last_name`, and fields that all go into the profile."""
     for place, record in entries(path):
-        names = [str(record.pop(part, "")) for part in ("first_name", "last_name")]
-        yield (
-            place,
-            {"id": _need(record, "id", path, place), "name": " ".join(names).strip(), "profile": profile(record)},
-        )
+        id = _need(record, "id", path, place)
+        names = [str(record.pop(part, None) or "") for part in ("first_name", "last_name")]
+        yield place, {"id": id, "name": " ".join(names).strip() or id, "profile": profile(record)}
 
 
 def oasis(path: Path) -> Iterator[Entry]:
@@ -45,8 +43,8 @@ def town(path: Path) -> Iterator[Entry]:
 
 
 def slug(name: str) -> str:
-    """An id out of a name: ASCII letters and digits with hyphens."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or "persona"
+    """An id out of a name: ASCII letters and digits with hyphens; for a name without any, one that is its own."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower() or f"persona-{sha256(name.encode())[:8]}"
 
 
 def profile(record: dict[str, Any], prefix: str = "") -> dict[str, Any]:

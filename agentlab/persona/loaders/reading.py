@@ -1,24 +1,36 @@
-"""Reading a file that somebody hands us: bounded, strict about keys that repeat, one line where it cannot be read."""
+"""Reading a file that somebody hands us: bounded, strict about keys that repeat, one line where it cannot be read.
+
+Of YAML the core schema of version 1.2 is read, which is JSON's: `no` is a word, `01234` a postal code, `12:30` a time
+of day and 2001-02-03 a birthday, all of them text, where YAML 1.1 has False, 668, 750 and a date.
+"""
 
 import json
+import re
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from agentlab.persona.values import Invalid
+from agentlab.persona.values import Invalid, clean
 
 FILE_LIMIT = 64 * 1024**2  # bytes
+VALUE_LIMIT = 10_000_000  # values of a file once its aliases are laid out
 
 
 def contents(path: Path) -> str:
+    """Reads no more than the limit, as a pipe or a device has no size."""
     try:
-        if path.stat().st_size > FILE_LIMIT:
-            raise Invalid(f"{path}: larger than {FILE_LIMIT // 1024**2} MiB")
-        return path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            data = file.read(FILE_LIMIT + 1)
     except OSError as error:
         raise Invalid(f"{path}: {error.strerror}") from None
+    except ValueError:  # a NUL in it
+        raise Invalid(f"{str(path)!r}: not a path") from None
+    if len(data) > FILE_LIMIT:
+        raise Invalid(f"{path}: larger than {FILE_LIMIT // 1024**2} MiB")
+    try:
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid(f"{path}: not UTF-8") from None
 
@@ -28,8 +40,10 @@ def parsed(path: Path) -> Any:
     text = contents(path)
     try:
         if path.suffix == ".json":
-            return json.loads(text, object_pairs_hook=_once)
-        return yaml.load(text, Loader=_Strict)  # noqa: S506 (a SafeLoader)
+            return _json(text)
+        whole = yaml.load(text, Loader=_Strict)  # noqa: S506 (a SafeLoader)
+        _laid_out(whole, {})
+        return _cleaned(whole) if _HALF.search(text) else whole
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise Invalid(f"{path}{line}: {error.problem}") from None
@@ -57,9 +71,48 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 
 def _line(path: Path, number: int, line: str) -> Any:
     try:
-        return json.loads(line, object_pairs_hook=_once)
+        return _json(line)
+    except json.JSONDecodeError as error:
+        raise Invalid(f"{path}:{number}: {error.msg} at character {error.pos + 1}") from None
     except (ValueError, RecursionError) as error:
         raise Invalid(f"{path}:{number}: {error}") from None
+
+
+def _json(text: str) -> Any:
+    whole = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    return _cleaned(whole) if _HALF.search(text) else whole
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+_HALF = re.compile(r"\\u[dD]")  # may be half of a pair of surrogates, and half a pair is no character
+
+
+def _cleaned(value: Any) -> Any:
+    """The value with halves of pairs spelled out: a text that was cut in the middle of a character has them."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    return {clean(key): _cleaned(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _laid_out(value: Any, known: dict[int, int]) -> int:
+    """How many values this is with every alias laid out: nine lines of aliases can stand for a billion."""
+    if not isinstance(value, list | dict):
+        return 1
+    if id(value) in known:
+        if not known[id(value)]:
+            raise ValueError("it contains itself")
+        return known[id(value)]
+    known[id(value)] = 0
+    items = value.values() if isinstance(value, dict) else value
+    known[id(value)] = total = 1 + sum(_laid_out(item, known) for item in items)
+    if total > VALUE_LIMIT:
+        raise ValueError(f"more than {VALUE_LIMIT} values")
+    return total
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -88,7 +141,12 @@ class _Strict(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Strict.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+_CORE = [
+    ("bool", r"(?:true|True|TRUE|false|False|FALSE)", "tTfF"),
+    ("null", r"(?:~|null|Null|NULL|)", ["~", "n", "N", ""]),
+    ("int", r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+]
+_Strict.yaml_implicit_resolvers = {}
+for _kind, _pattern, _first in _CORE:
+    _Strict.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"^{_pattern}\Z"), list(_first))

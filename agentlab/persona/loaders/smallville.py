@@ -39,7 +39,7 @@ def stream(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _node(path: Path, name: str, node: Any) -> tuple[datetime, int, str, float]:
     """(created, place in the stream, text, importance)"""
     try:
-        created = datetime.fromisoformat(node["created"])
+        created = datetime.fromisoformat(node["created"]).replace(tzinfo=None)  # the town has one clock
         return created, int(node["node_count"]), str(node["description"]), min(1.0, max(0.0, node["poignancy"] / 10))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise Invalid(f"{path / 'nodes.json'}: {name} is not a memory") from None

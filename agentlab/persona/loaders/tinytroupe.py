@@ -36,8 +36,14 @@ def _entry(persona: dict[str, Any], file: Path) -> dict[str, Any]:
     name = persona.pop("name", None)
     if not isinstance(name, str) or not name:
         raise Invalid(f"{file}: the persona has no name")
-    said = [str(line) for key in STATEMENTS for line in persona.pop(key, None) or []]
+    said = [str(line) for key in STATEMENTS for line in _lines(file, key, persona.pop(key, None))]
     return {"id": slug(name), "name": name, "profile": profile(persona), "memories": said}
+
+
+def _lines(file: Path, key: str, given: Any) -> list[Any]:
+    if given is not None and not isinstance(given, list):
+        raise Invalid(f"{file}: {key} must be a list")
+    return given or []
 
 
 def _laid_over(base: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
