@@ -26,6 +26,9 @@ class Workers(Protocol):
 
     def submit(self, work: Work, data: bytes) -> "Future[bytes]": ...
 
+    def drop(self, future: "Future[bytes]") -> None:
+        """End the worker that is stuck in this running job; nobody awaits its answer."""
+
     def close(self) -> None:
         """Drop what has not been answered and end the workers."""
 
@@ -43,6 +46,9 @@ class Inline:
         except Exception as error:
             future.set_exception(error)
         return future
+
+    def drop(self, future: "Future[bytes]") -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -94,6 +100,9 @@ class Dask:
 
     def submit(self, work: Work, data: bytes) -> "Future[bytes]":
         return self._executor.submit(work, data)
+
+    def drop(self, future: "Future[bytes]") -> None:
+        """Dask does not say which jobs run, and ends none."""
 
     def close(self) -> None:
         """The end of client and cluster, whatever state they are in."""

@@ -4,8 +4,14 @@
 persona's number is its place in the study file, so that the order of a trace is the order of its key.
 """
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
+
+QUIET = timedelta(minutes=1)  # of silence, after which pages no longer call a run running
+STALE = timedelta(minutes=2)  # of silence, after which a verification counts as cut off
 
 
 class StudyDefinition(models.Model):
@@ -66,9 +72,22 @@ class StudyRun(models.Model):
     class Meta:
         db_table = "study_runs"
         ordering = ["-id"]
+        verbose_name, verbose_name_plural = "study", "studies"
 
     def __str__(self) -> str:
         return f"{self.id} {self.name}"
+
+    @property
+    def silent(self) -> bool:
+        """Has its runner, which writes something every few seconds, been still for some time? It is gone, or waits for
+        a model."""
+        return self.status == self.Status.RUNNING and timezone.now() - self.updated_at > QUIET
+
+    @property
+    def cut_off(self) -> bool:
+        """Is a verification marked as under way whose process is gone?"""
+        silent = self.replayed_at is None or timezone.now() - self.replayed_at > STALE
+        return self.replay == self.Replay.RUNNING and silent
 
 
 class StudyPersona(models.Model):
@@ -83,6 +102,7 @@ class StudyPersona(models.Model):
     class Meta:
         db_table = "study_personas"
         ordering = ["run", "number"]
+        verbose_name = "persona"
         constraints = [
             models.UniqueConstraint(fields=["run", "number"], name="study_persona_number_once"),
             models.UniqueConstraint(fields=["run", "key"], name="study_persona_key_once"),

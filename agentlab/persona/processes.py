@@ -16,7 +16,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
@@ -52,6 +52,13 @@ class _Worker:
     pipe: Connection
     jobs: deque[_Job] = field(default_factory=deque)
 
+    def begin(self) -> None:
+        """The first of its jobs is the one that it does: its future says so. One that was sent and then cancelled ends
+        the worker, as nobody waits for it any more and it may never end."""
+        first = self.jobs[0].future if self.jobs else None
+        if first and not first.running() and (first.cancelled() or not first.set_running_or_notify_cancel()):
+            self.process.kill()
+
 
 class Processes:
     """`submit` from any thread. Workers start when there is work, and a dead one is replaced when there is more."""
@@ -80,6 +87,13 @@ class Processes:
             self._feed()
         return job.future
 
+    def drop(self, future: "Future[bytes]") -> None:
+        """End the worker that is stuck in this job."""
+        with self._lock:
+            for worker in self._workers:
+                if worker.jobs and worker.jobs[0].future is future:
+                    worker.process.kill()
+
     def close(self) -> None:
         """End the workers at once; what they had not answered is cancelled."""
         with self._lock:
@@ -103,7 +117,10 @@ class Processes:
             if worker is None or len(worker.jobs) >= AHEAD:
                 return
             job = self._waiting.popleft()
+            if job.future.cancelled():
+                continue
             worker.jobs.append(job)
+            worker.begin()
             with suppress(OSError):  # a dead one's listener is about to find out
                 worker.pipe.send_bytes(job.message)
 
@@ -128,12 +145,14 @@ class Processes:
                 break
             with self._lock:
                 job = worker.jobs.popleft()
+                worker.begin()
                 self._died = 0
                 self._feed()
-            if done:
-                job.future.set_result(answer)
-            else:
-                job.future.set_exception(WorkFailed(answer))
+            with suppress(InvalidStateError):  # it was cancelled meanwhile
+                if done:
+                    job.future.set_result(answer)
+                else:
+                    job.future.set_exception(WorkFailed(answer))
         self._bury(worker)
 
     def _bury(self, worker: _Worker) -> None:
@@ -149,10 +168,10 @@ class Processes:
             if self._closing or self._died >= HOPELESS:
                 self._cancel()
             self._feed()
-        if blamed and self._closing:
-            blamed.future.cancel()
-        elif blamed:
-            blamed.future.set_exception(WorkerDied(f"exit code {worker.process.exitcode}"))
+        if blamed:  # a job that runs cannot be cancelled
+            died = WorkerDied(f"exit code {worker.process.exitcode}")
+            with suppress(InvalidStateError):
+                blamed.future.set_exception(CancelledError() if self._closing else died)
 
 
 def _serve(pipe: Connection) -> None:

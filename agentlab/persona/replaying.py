@@ -1,16 +1,20 @@
 """Does the trace still tell the story that the checkpoints tell? Reads events and folds them; calls no turn."""
 
 import hashlib
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agentlab.persona.events import Event
-from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.trace import Difference, fold
+from agentlab.persona.values import sha256
 
 CHUNK = 1000  # rows read at a time, so that memory does not depend on the trace's length
+HEARTBEAT = 10.0  # seconds between a verification's signs of life
 
 
 def trace_sha256(run: StudyRun) -> str:
@@ -38,9 +42,9 @@ class Moving(Exception):
     """The run was written to while it was read."""
 
 
-def verify(run: StudyRun) -> Difference | None:
+def verify(run: StudyRun, on_progress: Callable[[int, int], None] = lambda done, of: None) -> Difference | None:
     """Fold every persona's events and compare with its checkpoint byte for byte, then the whole with the hash that the
-    runner left. Stores what came out, and returns the first difference.
+    runner left. Stores what came out, and returns the first difference. `on_progress` hears of personas.
 
     Raises `Moving` where a runner wrote meanwhile: then nothing was verified, and nothing is stored.
     """
@@ -50,7 +54,7 @@ def verify(run: StudyRun) -> Difference | None:
     verdict = StudyRun.Replay.NOT_VERIFIED
     found = None
     try:
-        found = _first_difference(run)
+        found = _first_difference(run, _heard(this, on_progress))
         verdict = StudyRun.Replay.DIFFERS if found else StudyRun.Replay.SAME
     finally:
         stood_still = this.filter(events=run.events).update(
@@ -62,9 +66,26 @@ def verify(run: StudyRun) -> Difference | None:
     return found
 
 
-def _first_difference(run: StudyRun) -> Difference | None:
+def _heard(this: "QuerySet[StudyRun]", on_progress: Callable[[int, int], None]) -> Callable[[int, int], None]:
+    """Progress that also leaves a sign of life now and then, so that a page can tell a long verification from one
+    whose process is gone."""
+    beaten = time.monotonic()
+
+    def progress(done: int, of: int) -> None:
+        nonlocal beaten
+        if time.monotonic() - beaten > HEARTBEAT:
+            beaten = time.monotonic()
+            this.filter(replay=StudyRun.Replay.RUNNING).update(replayed_at=timezone.now())
+        on_progress(done, of)
+
+    return progress
+
+
+def _first_difference(run: StudyRun, on_progress: Callable[[int, int], None]) -> Difference | None:
     events = 0
-    for number, key in StudyPersona.objects.filter(run=run).order_by("number").values_list("number", "key"):
+    people = list(StudyPersona.objects.filter(run=run).order_by("number").values_list("number", "key"))
+    for done, (number, key) in enumerate(people):
+        on_progress(done, len(people))
         replay = fold(run.study_sha256, key, stored_events(run, number))
         events += replay.events
         found = replay.difference or _against_checkpoint(
@@ -72,11 +93,28 @@ def _first_difference(run: StudyRun) -> Difference | None:
         )
         if found:
             return found
+    what = _whole(run, {number for number, _ in people}, events)
+    return Difference("", -1, -1, what) if what else None
+
+
+def _whole(run: StudyRun, numbers: set[int], events: int) -> str:
+    """What is wrong with the study though each of its personas holds; "" where nothing is."""
+    if numbers != set(range(run.personas)):
+        return f"{len(numbers)} personas are listed, {run.personas} took part"
+    for kind, rows in (("an event", TraceEvent.objects), ("a checkpoint", Checkpoint.objects)):
+        stray = rows.filter(run=run, persona__gte=run.personas).values_list("persona", flat=True).first()
+        if stray is not None:
+            return f"there is {kind} of persona number {stray}, and the study has {run.personas}"
     if events != run.events:
-        return Difference("", -1, -1, f"{events} events hold together, {run.events} were written")
+        return f"{events} events hold together, {run.events} were written"
     if run.trace_sha256 and run.trace_sha256 != trace_sha256(run):
-        return Difference("", -1, -1, "the trace's hash is not the one that the runner left")
-    return None
+        return "the trace's hash is not the one that the runner left"
+    stored = StudyDefinition.objects.filter(pk=run.study_sha256).values_list("data", flat=True).first()
+    if stored is None:
+        return "the study itself is missing"
+    if sha256(bytes(stored)) != run.study_sha256:
+        return "the study is not the one that the run was made of"
+    return ""
 
 
 def _against_checkpoint(run: StudyRun, number: int, key: str, replayed: bytes | None) -> Difference | None:

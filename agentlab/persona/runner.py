@@ -2,8 +2,9 @@
 
 One job is a stretch of one persona's turns. Answers come in any order and are written in the order of the jobs, as many
 as are ready in one transaction: events, checkpoints and counts together, or none of them. Killed anywhere, a study goes
-on from its checkpoints; what was in flight is done again and gives the same events. Memory is bounded by the window of
-jobs in flight, whatever the number of turns.
+on from its checkpoints; what was in flight is done again and gives the same events. Answers of a model that is paid for
+wait for no others: each is written as soon as it is there, so that a resume pays again only for calls that were under
+way. Memory is bounded by the window of jobs in flight, whatever the number of turns.
 """
 
 import queue
@@ -12,25 +13,26 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 
 import msgspec
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from agentlab.persona.adapters import REMOTE
+from agentlab.persona.adapters import paid
 from agentlab.persona.executors import Workers
 from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun
 from agentlab.persona.planning import Plan, Stretch
 from agentlab.persona.processes import Work
 from agentlab.persona.replaying import trace_sha256
 from agentlab.persona.runs import RunError, study_of
-from agentlab.persona.values import canonical
+from agentlab.persona.values import canonical, why
 from agentlab.persona.work import Done, Job, run_job
 
 STRETCH = 20  # turns of a job: what one job costs beside its turns is shared by so many
-PATIENCE = 600.0  # seconds after which a job is given again
+PATIENCE = 600.0  # seconds without any answer after which those that are due are given again
 TRIES = 3  # that often a job is given out: if its worker died each time, or none answered, its persona is given up
 HEARTBEAT = 5.0  # seconds between signs of life
 GATHER = 0.2  # seconds that answers wait at most for others, so that many share a transaction
@@ -43,6 +45,10 @@ WRITE_CHECKPOINT = (
     "INSERT INTO study_checkpoints (run_id, persona, turn, state) VALUES (%s, %s, %s, %s)"
     " ON CONFLICT (run_id, persona) DO UPDATE SET turn = excluded.turn, state = excluded.state"
 )
+
+
+class TakenOver(RunError):
+    """The run belongs to another runner now, or to nobody."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +66,19 @@ class Progress:
 
 @dataclass(eq=False)
 class _Slot:
-    """A job in the order of writing. `given` while an answer is awaited; `done` is the first answer, all others
-    late."""
+    """A job in the order of writing. `awaited` has a future for each time that it was given out and not given up;
+    `done` is the first answer, all others late."""
 
     number: int
     data: bytes
-    given: bool = False
-    since: float = 0.0
     tries: int = 0
+    awaited: "list[Future[bytes]]" = field(default_factory=list)
     done: Done | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Does a worker say that it is at it?"""
+        return any(future.running() for future in self.awaited)
 
 
 class Runner:
@@ -86,14 +96,15 @@ class Runner:
         self.run, self.study = run, study_of(run)
         self._workers, self._work, self._patience, self._on_progress = workers, work, patience, on_progress
         committed = dict(Checkpoint.objects.filter(run=run).values_list("persona", "turn"))
-        stretch = 1 if self.study.model.startswith(REMOTE) else STRETCH  # a paid answer is written before the next
+        self._paid = paid(self.study.embedder, self.study.model)
+        stretch = 1 if self._paid else STRETCH  # a paid answer is written before the next
         self._plan = Plan(run.personas, run.turns_each, stretch, committed)
         self._slots: deque[_Slot] = deque()
         self._answers: queue.SimpleQueue[tuple[_Slot, Future[bytes]] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._late = 0
         self._written = 0
-        self._began = self._beaten = time.monotonic()
+        self._began = self._beaten = self._heard = time.monotonic()
 
     def stop(self) -> None:
         """End after what has been answered: from a signal handler or another thread."""
@@ -101,14 +112,20 @@ class Runner:
         self._answers.put(None)
 
     def go(self) -> StudyRun:
-        """Run to the end, or until `stop`. Raises `RunError` where another runner took over or the workers are gone."""
-        while not self._stopping.is_set():
-            self._fill()
-            if not self._slots:
-                break
-            self._take()
-            self._commit()
-        self._finish()
+        """Run to the end, or until `stop`. Raises `RunError` where another runner took over or the workers are gone;
+        whatever it raises, the run is then marked as stopped if that can still be written."""
+        try:
+            while not self._stopping.is_set():
+                self._fill()
+                if not self._slots:
+                    break
+                self._take()
+                self._commit()
+            self._finish()
+        except BaseException:
+            with suppress(DatabaseError):
+                self._mark(StudyRun.Status.STOPPED)
+            raise
         self.run.refresh_from_db()
         return self.run
 
@@ -142,8 +159,8 @@ class Runner:
 
     def _give(self, slot: _Slot) -> None:
         slot.tries += 1
-        slot.since = time.monotonic()
         future = self._workers.submit(self._work, slot.data)
+        slot.awaited.append(future)
         future.add_done_callback(lambda answered: self._answers.put((slot, answered)))
 
     # Taking answers -----------------------------------------------------------------------------------------
@@ -151,7 +168,7 @@ class Runner:
     def _take(self) -> None:
         """Wait for an answer, then take every one that is there."""
         try:
-            answer = self._answers.get(timeout=GATHER if self._slots[0].done else HEARTBEAT)
+            answer = self._answers.get(timeout=GATHER if any(self._ready()) else HEARTBEAT)
             while True:
                 if answer:
                     self._answered(*answer)
@@ -161,29 +178,54 @@ class Runner:
 
     def _answered(self, slot: _Slot, future: "Future[bytes]") -> None:
         if slot.done is not None:
-            self._late += 1
+            self._late += not future.cancelled() and not future.exception()
             return
+        self._heard = time.monotonic()
         try:
             slot.done = msgspec.msgpack.decode(future.result(), type=Done)
         except self._workers.deaths:
-            self._again(slot, f"its worker died {TRIES} times")
+            if future in slot.awaited:  # else the worker was ended for its silence, and the job given again
+                slot.awaited.remove(future)
+                self._again(slot, f"its worker died {TRIES} times")
         except CancelledError:
             raise RunError("the workers are gone") from None
         except Exception as error:
-            slot.done = _failed(f"{type(error).__name__}: {error}")
+            slot.done = _failed(why(error))
+        if slot.done is not None:
+            self._withdraw(slot)
 
     def _give_again(self) -> None:
-        """Jobs that stay unanswered go to another worker; whichever answers first is heard."""
+        """After a long silence the jobs that are being worked on go to another worker; after a second one the workers
+        that are stuck in them are ended. Whichever answers first is heard. While anybody answers, jobs wait in their
+        queue, however slow it is."""
         now = time.monotonic()
-        for slot in self._slots:
-            if slot.done is None and now - slot.since > self._patience:
-                self._again(slot, f"no answer within {TRIES} × {self._patience:g} s")
+        if now - self._heard <= self._patience:
+            return
+        self._heard = now
+        due = [slot for slot in self._slots if slot.done is None]
+        for slot in [slot for slot in due if slot.runs] or due:  # Dask does not tell which run
+            if 1 < slot.tries < TRIES:
+                self._drop(slot)
+            self._again(slot, f"no answer within {TRIES} × {self._patience:g} s")
 
     def _again(self, slot: _Slot, reason: str) -> None:
         if slot.tries < TRIES:
             self._give(slot)
         else:
             slot.done = _failed(reason)
+            self._withdraw(slot)
+
+    def _drop(self, slot: _Slot) -> None:
+        """End the workers that are at this job."""
+        for future in [future for future in slot.awaited if future.running()]:
+            slot.awaited.remove(future)
+            self._workers.drop(future)
+
+    def _withdraw(self, slot: _Slot) -> None:
+        """Nobody need do this job any more: one that is given out twice would cost twice, or hold a worker for ever."""
+        for future in slot.awaited:
+            future.cancel()  # where it has not begun
+        self._drop(slot)
 
     # Writing ------------------------------------------------------------------------------------------------
 
@@ -191,7 +233,7 @@ class Runner:
         """Write every answer whose turn it is in the order of the jobs, in one transaction."""
         ready = list(self._ready())
         waited = time.monotonic() - self._beaten
-        enough = ready and 2 * len(ready) >= len(self._slots)
+        enough = ready and (self._paid or 2 * len(ready) >= len(self._slots))
         if not (now or enough or waited >= (GATHER if ready else HEARTBEAT)):
             return
         with transaction.atomic():
@@ -199,18 +241,19 @@ class Runner:
             self._write(ready)
         self._late, self._beaten = 0, time.monotonic()
         for slot, done in ready:
-            self._slots.popleft()
+            self._slots.remove(slot)
             self._plan.close(slot.number, done.turn, bool(done.failure))
             self._written += done.turns
         if ready:
             self._on_progress(self._progress())
 
     def _ready(self) -> Iterator[tuple[_Slot, Done]]:
-        """The answered jobs before the first that is not."""
+        """The answered jobs before the first that is not; all of them where answers are paid for."""
         for slot in self._slots:
-            if slot.done is None:
+            if slot.done is not None:
+                yield slot, slot.done
+            elif not self._paid:
                 return
-            yield slot, slot.done
 
     def _still_mine(self, ready: list[tuple[_Slot, Done]]) -> None:
         """Count what is about to be written, if this runner still holds the run."""
@@ -224,7 +267,7 @@ class Runner:
             **({"replay": StudyRun.Replay.NOT_VERIFIED, "trace_sha256": ""} if ready else {}),
         )
         if not mine:
-            raise RunError(f"another runner has taken over study {self.run.pk}")
+            raise TakenOver(f"another runner has taken over study {self.run.pk}")
 
     def _write(self, ready: list[tuple[_Slot, Done]]) -> None:
         """Plain SQL: through model instances, writing would cost more than the turns and two workers would wait on
@@ -253,10 +296,12 @@ class Runner:
         status = Status.STOPPED
         if not self._stopping.is_set():
             status = Status.INCOMPLETE if self._plan.failed else Status.COMPLETE
-        sha256 = trace_sha256(self.run) if status != Status.STOPPED else ""
-        StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch).update(
-            status=status, trace_sha256=sha256, updated_at=timezone.now()
-        )
+        self._mark(status, trace_sha256(self.run) if status != Status.STOPPED else "")
+
+    def _mark(self, status: StudyRun.Status, sha256: str = "") -> None:
+        """How it stands, unless another runner has taken over."""
+        mine = StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch)
+        mine.update(status=status, trace_sha256=sha256, updated_at=timezone.now())
 
     def _progress(self) -> Progress:
         seconds = time.monotonic() - self._began

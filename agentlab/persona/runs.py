@@ -15,8 +15,9 @@ from agentlab.persona.adapters import ports
 from agentlab.persona.models import StudyDefinition, StudyPersona, StudyRun
 from agentlab.persona.ports import PortFailed
 from agentlab.persona.study import Study, StudyHead, study_from
+from agentlab.persona.values import UNREADABLE, Invalid
 
-SILENCE = timedelta(seconds=60)  # after which a runner on another machine counts as gone
+SILENCE = timedelta(minutes=15)  # after which a runner on another machine counts as gone: it may wait for a model
 
 
 class RunError(Exception):
@@ -24,24 +25,42 @@ class RunError(Exception):
 
 
 def study_of(run: StudyRun) -> Study:
-    """The run's study, with all its personas."""
-    return study_from(_definition(run))
+    """The run's study, with all its personas. Raises `RunError` where it is not the one that the run was made of."""
+    study = study_from(_definition(run))
+    if study.sha256 != run.study_sha256:
+        raise RunError(f"what is stored of study {run.pk} is not what it was made of")
+    return study
 
 
-def head_of(run: StudyRun) -> StudyHead:
-    """The run's study without its personas and stimuli, which may be many."""
-    return msgspec.msgpack.decode(_definition(run), type=StudyHead)
+def head_of(run: StudyRun) -> StudyHead | None:
+    """The run's study without its personas and stimuli, which may be many; None where it cannot be read."""
+    try:
+        return msgspec.msgpack.decode(_definition(run), type=StudyHead)
+    except (RunError, *UNREADABLE):
+        return None
 
 
 def _definition(run: StudyRun) -> bytes:
-    return bytes(StudyDefinition.objects.get(pk=run.study_sha256).data)
+    stored = StudyDefinition.objects.filter(pk=run.study_sha256).values_list("data", flat=True).first()
+    if stored is None:
+        raise RunError(f"study {run.pk} has lost its definition")
+    return bytes(stored)
+
+
+def stored(run_id: int) -> StudyRun:
+    """Raises `RunError` where there is none."""
+    run = StudyRun.objects.filter(pk=run_id).first() if 0 < run_id < 2**63 else None
+    if run is None:
+        raise RunError(f"there is no study {run_id}")
+    return run
 
 
 def create(study: Study, *, executor: str, owner_id: int | None = None) -> StudyRun:
     """A new run of a study, with all its personas; nothing of an earlier run is in it. Raises `RunError`."""
     embedder, model = _identities(study)
+    data = study.to_bytes()
     with transaction.atomic():
-        StudyDefinition.objects.get_or_create(sha256=study.sha256, defaults={"data": study.to_bytes()})
+        StudyDefinition.objects.get_or_create(sha256=study.sha256, defaults={"data": data})
         run = StudyRun.objects.create(
             owner_id=owner_id,
             name=study.name,
@@ -64,15 +83,17 @@ def claim(run_id: int, *, executor: str) -> StudyRun:
     Raises `RunError` where another runner is alive, the embedder or the model is not the one that the study began with,
     or there is nothing left to do.
     """
-    run = StudyRun.objects.filter(pk=run_id).first()
-    if run is None:
-        raise RunError(f"there is no study {run_id}")
+    run = stored(run_id)
     if run.status == StudyRun.Status.COMPLETE:
         raise RunError(f"study {run_id} is complete")
     if run.status == StudyRun.Status.RUNNING and _alive(run):
         host, process, _ = run.runner.rsplit(":", 2)
-        raise RunError(f"study {run_id} is running in process {process} of {host}")
-    embedder, model = _identities(study_of(run))
+        ago = int((timezone.now() - run.updated_at).total_seconds())
+        raise RunError(f"study {run_id} is running in process {process} of {host}, last heard of {ago} s ago")
+    try:
+        embedder, model = _identities(study_of(run))
+    except Invalid as error:
+        raise RunError(f"study {run_id} cannot be read: {error}") from None
     if (embedder, model) != (run.embedder, run.model):
         began = f"{run.embedder} and {run.model or 'no model'}"
         raise RunError(f"study {run_id} began with {began}, and would go on with {embedder} and {model or 'no model'}")

@@ -2,16 +2,14 @@
 
 import logging
 import threading
-from datetime import timedelta
 
 from django.db import connection
 from django.db.models import Q
 from django.utils import timezone
 
-from agentlab.persona.models import StudyRun
+from agentlab.common.faults import without_words
+from agentlab.persona.models import STALE, StudyRun
 from agentlab.persona.replaying import Moving, verify
-
-STALE = timedelta(minutes=10)  # after which a verification whose process is gone may be begun again
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +32,7 @@ def _verify(number: int) -> None:
         verify(StudyRun.objects.get(pk=number))
     except Moving:
         pass  # its page says that it is not verified
-    except Exception:
-        log.exception("study %d could not be verified", number)
+    except Exception as error:
+        log.error("study %d could not be verified: %s", number, without_words(error))
     finally:
         connection.close()

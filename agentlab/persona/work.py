@@ -11,9 +11,7 @@ from agentlab.persona.ports import PortFailed, Ports
 from agentlab.persona.rules import Rules
 from agentlab.persona.state import Persona, PersonaState, Presentation, read_state
 from agentlab.persona.turn import arrive, turn
-from agentlab.persona.values import Invalid, canonical
-
-REASON = 400  # characters of a failure's reason
+from agentlab.persona.values import Invalid, canonical, why
 
 
 class Job(msgspec.Struct, frozen=True, array_like=True):
@@ -63,7 +61,7 @@ def run_job(data: bytes) -> bytes:
                 answered += outcome.reaction.tier == "B"
                 fallbacks += bool(outcome.reaction.fallback)
     except Exception as error:
-        failure = f"{type(error).__name__}: {error}"[:REASON]
+        failure = why(error)
     return canonical(
         Done(
             events=tuple(events),

@@ -27,3 +27,11 @@ def test_a_first_study_that_was_cut_short_is_gone_on_with() -> None:  # PE-5
     runner = Runner(begun, Inline(), on_progress=lambda progress: runner.stop())
     assert runner.go().status == "stopped"
     assert (ensure_first_study(owner.pk).pk, ensure_first_study(owner.pk).status) == (begun.pk, "complete")
+
+
+def test_a_first_study_that_another_process_is_at_is_left_to_it(monkeypatch) -> None:  # PE-5 SF-4
+    owner = User.objects.create_user("ada")
+    begun = create(read_study(FIRST), executor="inline", owner_id=owner.pk)
+    monkeypatch.setattr("agentlab.persona.runs._alive", lambda run: True)
+    assert ensure_first_study(owner.pk) == begun
+    assert (StudyRun.objects.get().status, StudyRun.objects.get().turns) == ("running", 0)

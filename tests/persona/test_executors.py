@@ -6,6 +6,7 @@ import select
 import signal
 import subprocess
 import sys
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import msgspec
@@ -22,7 +23,7 @@ from agentlab.persona.study import read_study
 from agentlab.persona.work import run_job
 
 from .making import crowd, written
-from .workers import die, echo, raise_one, tell_environment
+from .workers import die, echo, hang, raise_one, tell_environment
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -190,6 +191,29 @@ class TestProcesses:
             assert [future.exception(60) is None for future in futures] == [True, False, True, True]
             assert isinstance(futures[1].exception(), WorkerDied)
             assert futures[3].result() == b"\x03"
+
+    def test_a_worker_that_is_stuck_is_ended_and_its_other_jobs_are_done(self) -> None:  # PE-4
+        with contextlib.closing(Processes(1)) as workers:
+            assert workers.submit(echo, b"a").result(60) == b"a"
+            stuck, behind, later = (workers.submit(work, b"b") for work in (hang, echo, echo))
+            assert stuck.running()
+            assert not later.running()
+            workers.drop(stuck)
+            assert isinstance(stuck.exception(60), WorkerDied)
+            assert (behind.result(60), later.result(60)) == (b"b", b"b")
+
+    def test_a_job_that_is_cancelled_before_it_begins_is_never_done(self) -> None:  # PE-4 PE-8
+        with contextlib.closing(Processes(1)) as workers:
+            first, *others = (workers.submit(work, b"a") for work in (hang, hang, hang, echo))
+            assert [future.cancel() for future in others[:2]] == [True, True]  # one is at the worker already, one not
+            workers.drop(first)
+            assert others[2].result(60) == b"a"
+
+    def test_closing_answers_the_job_that_runs_as_well(self) -> None:  # PE-5
+        workers = Processes(1)
+        stuck = workers.submit(hang, b"")
+        workers.close()
+        assert isinstance(stuck.exception(60), CancelledError)
 
     def test_work_that_raises_says_what(self) -> None:  # PE-4
         with contextlib.closing(Processes(1)) as workers:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+from concurrent.futures import Future
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -12,7 +13,7 @@ from agentlab.persona import runs
 from agentlab.persona import work as working
 from agentlab.persona.events import read_payload
 from agentlab.persona.executors import Inline, Processes, open_workers
-from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.planning import Plan
 from agentlab.persona.replaying import stored_events, trace_sha256, verify
 from agentlab.persona.runner import INSERT_EVENT, Runner
@@ -22,7 +23,7 @@ from agentlab.persona.study import read_study
 from agentlab.persona.work import run_job
 
 from .making import crowd, study, written
-from .workers import MARK, VICTIM, Forgetful, Shuffled, dies_always, dies_once
+from .workers import MARK, VICTIM, Forgetful, Shuffled, Slow, Stuck, dies_always, dies_once
 
 pytestmark = pytest.mark.django_db
 
@@ -370,3 +371,181 @@ def test_an_export_is_readable_lines_of_every_event(plan) -> None:  # PE-3
 
 def test_the_study_content_helper_makes_valid_studies(tmp_path) -> None:
     assert read_study(written(tmp_path, study())).name == "Levy"
+
+
+def test_jobs_that_wait_behind_slow_ones_are_not_given_again(plan, monkeypatch) -> None:  # PE-4 PE-8
+    monkeypatch.setattr(running, "HEARTBEAT", 0.01)
+    workers = Slow(0.25)
+    with contextlib.closing(workers):
+        run = _run(plan, workers, patience=1.5)  # less than a window of jobs takes, more than any of them
+    assert (run.status, run.late_results) == (StudyRun.Status.COMPLETE, 0)
+    assert workers.given == 5 * 3
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_job_that_never_ends_fails_its_persona_and_frees_its_workers(plan, monkeypatch, count: int) -> None:  # PE-4
+    monkeypatch.setattr(running, "HEARTBEAT", 0.05)
+    workers = Stuck(count)
+    with contextlib.closing(workers):
+        run = _run(plan, workers, patience=1.0)
+    failed = {one.key: one.failed for one in StudyPersona.objects.filter(run=run).exclude(failed="")}
+    assert failed == {VICTIM: "no answer within 3 × 1 s"}
+    assert (run.status, run.turns) == (StudyRun.Status.INCOMPLETE, 4 * 45)
+    assert workers.ended == 1 + count
+
+
+def test_a_runner_that_ends_with_an_error_does_not_leave_a_run_that_looks_alive(plan) -> None:  # PE-5 SF-5
+    class Gone(Inline):
+        def submit(self, work, data):
+            future = super().submit(work, data)
+            if b"p3" in data:
+                future = Future()
+                future.cancel()
+                future.set_running_or_notify_cancel()
+            return future
+
+    run = create(plan, executor="a test")
+    with pytest.raises(RunError, match="the workers are gone"):
+        Runner(run, Gone()).go()
+    run.refresh_from_db()
+    assert (run.status, run.turns) == (StudyRun.Status.STOPPED, 3 * 20)
+    assert verify(run) is None
+    assert Runner(claim(run.pk, executor="a test"), Inline()).go().status == StudyRun.Status.COMPLETE
+
+
+def test_a_second_ctrl_c_leaves_a_run_that_is_stopped(plan) -> None:  # PE-5
+    run = create(plan, executor="a test")
+
+    def interrupted(progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Runner(run, Inline(), on_progress=interrupted).go()
+    run.refresh_from_db()
+    assert run.status == StudyRun.Status.STOPPED
+    assert verify(run) is None
+
+
+@pytest.mark.parametrize("said", ["NUL \0 in it", "half \ud83d a pair", "two\nlines", "x" * 10_000])
+def test_whatever_a_failure_says_fails_its_persona_alone(plan, monkeypatch, said: str) -> None:  # PE-4 SF-5
+    real = working.turn
+
+    def poisoned(persona, shown, *rest):
+        if persona.id == VICTIM and shown.turn == 5:
+            raise RuntimeError(said)
+        return real(persona, shown, *rest)
+
+    monkeypatch.setattr(working, "turn", poisoned)
+    run = _run(plan)
+    failed = StudyPersona.objects.get(run=run, key=VICTIM).failed
+    assert failed.startswith("RuntimeError: ")
+    assert "\0" not in failed
+    assert "\n" not in failed
+    assert (run.status, run.turns) == (StudyRun.Status.INCOMPLETE, 4 * 45 + 4)
+
+
+def test_a_paid_answer_is_written_while_others_are_awaited(tmp_path, monkeypatch) -> None:  # PE-5 PE-8
+    plan = read_study(written(tmp_path, crowd(5, 6)))
+    monkeypatch.setattr(running, "paid", lambda *names: True)
+    monkeypatch.setattr(running, "HEARTBEAT", 0.01)
+    plain = _run(plan)
+
+    class FirstWaits:
+        """Answers at once, but for the very first job."""
+
+        window, deaths, first = 4, (), None
+
+        def submit(self, work, data):
+            future = Future()
+            if self.first is None:
+                self.first = lambda: future.set_result(work(data))
+            else:
+                future.set_result(work(data))
+            return future
+
+    workers, seen = FirstWaits(), []
+
+    def progress(done) -> None:
+        seen.append(TraceEvent.objects.filter(run=run, kind="reacted").values_list("persona", flat=True).count())
+        if workers.first and seen[-1] >= 4:
+            workers.first()
+            workers.first = None
+
+    run = create(plan, executor="a test")
+    ended = Runner(run, workers, on_progress=progress).go()
+    assert seen[0] < 4 <= max(seen[:8])
+    assert ended.trace_sha256 == plain.trace_sha256
+    assert verify(ended) is None
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_events_of_nobody_are_found(plan, finished: bool) -> None:  # PE-3 PE-6
+    run = _run(plan) if finished else _first_answers(create(plan, executor="a test"))
+    row = list(
+        TraceEvent.objects.filter(run=run).values_list(
+            "run_id", "persona", "turn", "sequence", "kind", "label", "payload", "seal"
+        )[0]
+    )
+    row[1] = 99
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT_EVENT, row)
+    assert verify(run).what == "there is an event of persona number 99, and the study has 5"
+
+
+def test_a_checkpoint_of_nobody_is_found(plan) -> None:  # PE-6
+    run = _run(plan)
+    Checkpoint.objects.create(run=run, persona=99, turn=1, state=b"x")
+    assert "checkpoint of persona number 99" in verify(run).what
+
+
+def test_a_persona_that_is_no_longer_listed_is_found(plan) -> None:  # PE-6
+    run = _first_answers(create(plan, executor="a test"))
+    StudyPersona.objects.filter(run=run, key="p4").delete()  # had not arrived: the trace tells nothing of it
+    assert verify(run).what == "4 personas are listed, 5 took part"
+
+
+@pytest.mark.parametrize("data", [None, b"\x00"])
+def test_a_study_that_is_not_what_it_was_is_found_and_not_gone_on_with(plan, data: bytes | None) -> None:  # PE-5 PE-6
+    run = _first_answers(create(plan, executor="a test"))
+    if data is None:
+        StudyDefinition.objects.all().delete()
+    else:
+        StudyDefinition.objects.update(data=data)
+    assert "the study" in verify(run).what
+    with pytest.raises(RunError, match=f"study {run.pk} "):
+        claim(run.pk, executor="a test")
+
+
+def test_a_long_verification_gives_signs_of_life(plan, monkeypatch) -> None:  # PE-6
+    run = _run(plan)
+    monkeypatch.setattr("agentlab.persona.replaying.HEARTBEAT", 0.0)
+    heard = []
+
+    def progress(done: int, of: int) -> None:
+        heard.append((done, of, StudyRun.objects.get(pk=run.pk).replayed_at))
+
+    assert verify(run, progress) is None
+    assert [one[:2] for one in heard] == [(n, 5) for n in range(5)]
+    assert len({one[2] for one in heard}) == 5
+
+
+def test_two_resumes_at_once_are_one_resume(plan) -> None:  # PE-5
+    run = _first_answers(create(plan, executor="a test"))
+    stale = StudyRun.objects.get(pk=run.pk)
+    first = claim(run.pk, executor="a test")
+    with pytest.MonkeyPatch.context() as patch:  # the second looked before the first had claimed it
+        patch.setattr(runs, "stored", lambda number: stale)
+        with pytest.raises(RunError, match="has just taken"):
+            claim(run.pk, executor="a test")
+    assert Runner(first, Inline()).go().status == StudyRun.Status.COMPLETE
+
+
+def test_a_run_that_is_deleted_under_its_runner_ends_in_one_line(plan) -> None:  # PE-5 SF-4
+    run = create(plan, executor="a test")
+
+    def deleted(progress) -> None:
+        StudyRun.objects.filter(pk=run.pk).delete()
+
+    with pytest.raises(RunError, match="taken over"):
+        Runner(run, Inline(), on_progress=deleted).go()
+    assert not TraceEvent.objects.exists()

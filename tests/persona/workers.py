@@ -89,6 +89,7 @@ class Forgetful:
 
     def submit(self, work, data: bytes) -> Future:
         future: Future = Future()
+        future.set_running_or_notify_cancel()
         if data not in self.given:
             self.given[data] = future
         else:
@@ -96,6 +97,9 @@ class Forgetful:
             future.set_result(answer)
             threading.Timer(0, self.given[data].set_result, [answer]).start()
         return future
+
+    def drop(self, future: Future) -> None:
+        pass
 
     def close(self) -> None:
         pass
@@ -111,3 +115,78 @@ def die(data: bytes) -> bytes:
 
 def raise_one(data: bytes) -> bytes:
     raise ValueError("no such thing")
+
+
+class Slow:
+    """A thread that takes its time over each job, one after the other, as a model on one's own machine does."""
+
+    deaths: tuple = ()
+    window = 8
+
+    def __init__(self, seconds: float) -> None:
+        self.given = 0
+        self._seconds = seconds
+        self._jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, daemon=True)
+        self._thread.start()
+
+    def submit(self, work, data: bytes) -> Future:
+        self.given += 1
+        future: Future = Future()
+        self._jobs.put((future, work, data))
+        return future
+
+    def close(self) -> None:
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            future, work, data = job
+            threading.Event().wait(self._seconds)
+            future.set_result(work(data))
+
+
+class Stuck:
+    """Threads of which one that is given the victim's turns never comes back; it can be ended, and another begins."""
+
+    deaths: tuple = ()
+    window = 8
+
+    def __init__(self, count: int) -> None:
+        self.ended = 0
+        self._jobs: queue.SimpleQueue = queue.SimpleQueue()
+        self._count = count
+        for _ in range(count):
+            self._start()
+
+    def _start(self) -> None:
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def submit(self, work, data: bytes) -> Future:
+        future: Future = Future()
+        self._jobs.put((future, work, data))
+        return future
+
+    def drop(self, future: Future) -> None:
+        assert future.running()
+        self.ended += 1
+        self._start()
+
+    def close(self) -> None:
+        for _ in range(self._count):
+            self._jobs.put(None)
+
+    def _work(self) -> None:
+        while job := self._jobs.get():
+            future, work, data = job
+            if not future.set_running_or_notify_cancel():
+                continue
+            if msgspec.msgpack.decode(data, type=Job).persona.id == VICTIM:
+                return
+            future.set_result(work(data))
+
+
+def hang(data: bytes) -> bytes:
+    threading.Event().wait()
+    return data
