@@ -1,18 +1,16 @@
 """Agents and what they played, for operators. Only an agent's name and owner can be changed here."""
 
-import re
-from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.html import format_html
 
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
+from agentlab.agents.services import agents_called
+from agentlab.common.admin_lists import SearchesIds, when
 from agentlab.common.readonly_admin import ReadOnlyAdmin, SearchableAdmin
-
-HAND = re.compile(r"(?P<table>.+):(?P<hand>\d{1,18})")
 
 
 @admin.register(Agent)
@@ -48,14 +46,14 @@ class AgentDeploymentAdmin(ReadOnlyAdmin):
 
 @admin.register(Whisper)
 class WhisperAdmin(ReadOnlyAdmin):
-    list_display = ("agent", "author", "text", "created_at")
+    list_display = ("agent", "author", "text", "created_at", "heard_at", "withdrawn_at")
     list_select_related = ("agent", "author")
     search_fields = ("agent__id", "agent__name", "author__username", "text")
     ordering = ("-created_at", "-id")
 
 
 @admin.register(InferenceCharge)
-class InferenceChargeAdmin(ReadOnlyAdmin):
+class InferenceChargeAdmin(SearchesIds, ReadOnlyAdmin):
     """The ledger. It holds no content: a row leads to its hand."""
 
     list_display = (
@@ -65,33 +63,28 @@ class InferenceChargeAdmin(ReadOnlyAdmin):
         "action_index",
         "action",
         "amount",
+        "change",
         "fallback",
         "capture_outcome",
         "agent_version_id",
         "model",
         "cost",
     )
-    list_filter = ("is_fallback", "capture_outcome", "played_at")
-    search_fields = ("agent_id", "table_id", "agent_version_id")
-    search_help_text = "An agent, a table, a version, or one hand as table:hand"
+    list_filter = ("is_fallback", "change", "capture_outcome", when("played_at"))
+    sortable_by = ("played_at",)
+    search_fields = id_fields = ("agent_id", "table_id", "agent_version_id")
+    search_help_text = "An agent, a version or a table by its whole id, an agent by its name, or one hand as table:hand"
     ordering = ("-played_at", "-id")
 
-    @admin.display(description="hand", ordering="table_id")
+    @admin.display(description="hand")
     def hand(self, row: InferenceCharge) -> str:
         query = urlencode({"table": row.table_id, "hand": row.hand_number})
         return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
 
-    @admin.display(description="fallback", ordering="is_fallback")
+    @admin.display(description="fallback")
     def fallback(self, row: InferenceCharge) -> str:
         """The reason, and nothing for a turn that was decided: a red cross on all of those would be an alarm."""
         return (row.fallback_reason or "yes") if row.is_fallback else ""
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
-        """`table:hand` is one hand, which the unique key finds at once; anything else is Django's own search."""
-        if hand := HAND.fullmatch(search_term.strip()):
-            found = queryset.filter(table_id=hand["table"], hand_number=int(hand["hand"]))
-            if found.exists():  # a table's own id may look like a hand
-                return found, False
-        return super().get_search_results(request, queryset, search_term)
+    def named(self, word: str) -> Q:
+        return Q(agent_id__in=agents_called(word))

@@ -12,6 +12,7 @@ TEXT_LIMITS = {
     "model": 200,
     "routing": 200,
     "action": 40,
+    "change": 20,
     "fallback_reason": 200,
     "capture_reason": 200,
 }
@@ -34,7 +35,9 @@ class NoRow(ValueError):
 class Charge:
     """One inference turn, without content. `cost` is in US dollars, `duration_ms` in milliseconds, `played_at` aware.
 
-    A fallback turn has `capture_outcome` "none"; any other begins as "pending".
+    A fallback turn has `capture_outcome` "none"; any other begins as "pending". `change` is the word for what became
+    of the model's choice, "" where nothing did and None where it is not known. `heard` are the ids of whispers that
+    the turn was decided with and that no turn was noted for yet; it is no column of the ledger.
     """
 
     agent_id: str
@@ -52,10 +55,12 @@ class Charge:
     duration_ms: int | None = None
     action: str = ""
     amount: int | None = None
+    change: str | None = None
     is_fallback: bool = False
     fallback_reason: str = ""
     capture_outcome: str = "pending"
     capture_reason: str = ""
+    heard: tuple[int, ...] = ()
 
     @property
     def key(self) -> Key:
@@ -119,6 +124,9 @@ def _fitted(name: str, value: Any, refused: list[str]) -> Any:
         return "" if value is None else _prose(str(value), TEXT_LIMITS[name])
     if name == "is_fallback":
         return bool(value)
+    if name == "heard":
+        ids = value if isinstance(value, tuple | list) else ()
+        return tuple(whisper for whisper in ids if isinstance(whisper, int) and 0 < whisper < INT64)
     if name == "capture_outcome" or _is_unknown(name, value):
         return value
     fits = _FITS.get(name, _fits_text if name in TEXT_LIMITS else _fits_whole)

@@ -14,7 +14,7 @@ from django.db import (
 from django.db.models import Q
 
 from agentlab.agents.charge import KEY, Charge, Key, Outcome, bare
-from agentlab.agents.models import CaptureOutcome, InferenceCharge
+from agentlab.agents.models import CaptureOutcome, InferenceCharge, Whisper
 
 FACTS = [column.name for column in InferenceCharge._meta.concrete_fields if column.name not in {"id", *KEY}]
 AWAY = (OperationalError, InterfaceError, ProgrammingError)  # the last: not migrated yet
@@ -89,6 +89,7 @@ def _store(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> se
         present = _present({**charges, **outcomes})
         rows = [_row(charge, outcomes.get(key), present.get(key)) for key, charge in charges.items()]
         InferenceCharge.objects.bulk_create(rows, update_conflicts=True, unique_fields=KEY, update_fields=FACTS)
+        _note_heard(charges)
         alone = {key: outcome for key, outcome in outcomes.items() if key not in charges}
         _update([(present[key], outcome) for key, outcome in alone.items() if key in present])
     return alone.keys() - present.keys()
@@ -106,7 +107,23 @@ def _row(charge: Charge, outcome: Outcome | None, before: InferenceCharge | None
             charge = replace(charge, capture_outcome=outcome.outcome, capture_reason=outcome.reason)
         elif before and _is_known(before) and charge.capture_outcome == CaptureOutcome.PENDING:
             charge = replace(charge, capture_outcome=before.capture_outcome, capture_reason=before.capture_reason)
-    return InferenceCharge(**asdict(charge))
+    facts = asdict(charge)
+    del facts["heard"]
+    return InferenceCharge(**facts)
+
+
+def _note_heard(charges: Mapping[Key, Charge]) -> None:
+    """Which turn heard a whisper, in the transaction that says that the turn was. Of several the earliest counts, in
+    whatever order they come; a whisper to another agent is left alone."""
+    for charge in charges.values():
+        if charge.heard and not charge.is_fallback:
+            later = Q(heard_at=None) | Q(heard_at__gt=charge.played_at)
+            Whisper.objects.filter(later, pk__in=charge.heard, agent_id=charge.agent_id).update(
+                heard_at=charge.played_at,
+                heard_table_id=charge.table_id,
+                heard_hand_number=charge.hand_number,
+                heard_action_index=charge.action_index,
+            )
 
 
 def _is_known(row: InferenceCharge) -> bool:

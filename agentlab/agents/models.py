@@ -65,18 +65,47 @@ class AgentDeployment(models.Model):
 
 
 class Whisper(models.Model):
-    """A short message from an owner to an agent, heard at its next turn and from then on."""
+    """A short message from an owner to an agent, heard at its next turn and from then on, until it is withdrawn.
+
+    What `heard_…` names is the earliest turn whose agent reported that it decided with this whisper in its memory; all
+    four are None where none did. Of a whisper that is older than these columns it is not known whether turns before
+    that one heard it, and `hearing_noted` is false.
+    """
 
     MAX_LENGTH = 500
+    IN_MEMORY = 20  # the newest ones that are not withdrawn; older ones have left an agent's memory
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="whispers")
     author = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     text = models.CharField(max_length=MAX_LENGTH)
     created_at = models.DateTimeField(auto_now_add=True)
+    hearing_noted = models.BooleanField(default=True, db_default=False)
+    heard_at = models.DateTimeField(null=True, blank=True)
+    heard_table_id = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 - not heard is not ""
+    heard_hand_number = models.BigIntegerField(null=True, blank=True)
+    heard_action_index = models.BigIntegerField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "agent_whispers"
         ordering = ["created_at", "id"]
+        constraints = [
+            models.CheckConstraint(
+                name="whisper_heard_whole",
+                condition=Q(heard_at=None, heard_table_id=None, heard_hand_number=None, heard_action_index=None)
+                | Q(
+                    heard_at__isnull=False,
+                    heard_table_id__isnull=False,
+                    heard_hand_number__isnull=False,
+                    heard_action_index__isnull=False,
+                ),
+            )
+        ]
+        indexes = [
+            models.Index(  # asked at every turn
+                fields=["agent", "-created_at", "-id"], name="whisper_in_memory", condition=Q(withdrawn_at=None)
+            )
+        ]
 
     def __str__(self) -> str:
         return f"to {self.agent_id}: {self.text[:40]}"
@@ -90,6 +119,16 @@ class CaptureOutcome(models.TextChoices):
     DROPPED = "dropped"
     FAILED = "failed"
     NONE = "none"
+
+
+class ChoiceChange(models.TextChoices):
+    """What became of a model's choice on its way to the table. None beside it is not known: rows of before."""
+
+    NOTHING = "", "nothing"
+    RENAME = "rename"  # another word for the same
+    ALL_IN = "all_in"  # the whole stack that was left, given as a number
+    VERB = "verb"  # another action was the legal one
+    CLAMP = "clamp"  # more, less or something else than was legal
 
 
 class InferenceCharge(models.Model):
@@ -114,6 +153,10 @@ class InferenceCharge(models.Model):
     played_at = models.DateTimeField()
     action = models.CharField(max_length=40, blank=True)
     amount = models.BigIntegerField(null=True, blank=True)
+    # Without a constraint: a later version may have another word, and a row shall not be lost for it.
+    change = models.CharField(  # noqa: DJ001 - unknown is not ""
+        max_length=20, null=True, blank=True, choices=ChoiceChange
+    )
     is_fallback = models.BooleanField(default=False)
     fallback_reason = models.CharField(max_length=200, blank=True)
     capture_outcome = models.CharField(max_length=10, choices=CaptureOutcome, default=CaptureOutcome.PENDING)

@@ -1,4 +1,4 @@
-"""What an owner does with an agent: makes it, publishes versions of it, whispers to it."""
+"""What an owner does with an agent: makes it, publishes versions of it, whispers to it and takes it back."""
 
 import difflib
 from dataclasses import dataclass, fields
@@ -6,6 +6,8 @@ from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
 from django.utils.text import slugify
 
 from agentlab.agents.base_prompt import BASE_PROMPT
@@ -68,6 +70,12 @@ def draft_of(version: AgentVersion | None) -> Draft:
     return Draft(version.base_prompt, version.strategy, version.skills, version.model)
 
 
+def agents_called(words: str) -> list[str]:
+    """The ids of the agents whose id or name has these words in it."""
+    found = Agent.objects.filter(Q(id__icontains=words) | Q(name__icontains=words))
+    return list(found.order_by().values_list("id", flat=True))
+
+
 @transaction.atomic
 def publish(agent: Agent, draft: Draft) -> AgentVersion:
     """The agent's next version, seated from the next hand on. Raises Refused where it would say what the last
@@ -87,6 +95,18 @@ def whisper(agent: Agent, *, author: User, text: str) -> Whisper:
     said = Whisper.objects.create(agent=agent, author=author, text=text)
     audit.record(author, Deed.WHISPERED, [agent.pk], detail=f"{len(text)} characters")
     return said
+
+
+@transaction.atomic
+def withdraw(whisper: Whisper, *, actor: User) -> bool:
+    """No turn that begins from now on hears it; what earlier turns knew stays as it was. False where it was withdrawn
+    already."""
+    now = timezone.now()
+    if not Whisper.objects.filter(pk=whisper.pk, withdrawn_at=None).update(withdrawn_at=now):
+        return False
+    whisper.withdrawn_at = now
+    audit.record(actor, Deed.WITHDREW, [whisper.agent_id], detail=f"{len(whisper.text)} characters")
+    return True
 
 
 def parts(version: AgentVersion, previous: AgentVersion | None) -> list[Part]:

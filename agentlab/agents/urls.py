@@ -8,4 +8,5 @@ urlpatterns = [
     path("agents/<slug:agent_id>/versions/new", views.publish, name="publish"),
     path("agents/<slug:agent_id>/versions/<slug:version_id>", views.version, name="version"),
     path("agents/<slug:agent_id>/whispers", views.whispers, name="whispers"),
+    path("agents/<slug:agent_id>/whispers/<int:whisper_id>/withdraw", views.withdraw, name="withdraw-whisper"),
 ]

@@ -5,17 +5,21 @@ Its hands are read in the room that records them (`capture/owner_views.py`).
 
 from typing import Any, cast
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods
+from django_htmx.http import HttpResponseStopPolling
 
-from agentlab.agents import services
+from agentlab.agents import hearing, services
 from agentlab.agents.forms import AgentForm, WhisperForm, bound_or_initial, draft_from
 from agentlab.agents.models import Agent
 from agentlab.common.access import owned, visible
 from agentlab.common.paging import numbered, page_number
+from agentlab.common.text import plain
 
 PAGE = 50  # versions or whispers
 
@@ -70,16 +74,41 @@ def publish(request: HttpRequest, agent_id: str) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
-    """What was whispered to the agent, newest first, and the next whisper."""
+    """What was whispered to the agent, newest first, what became of it, and the next whisper."""
     scope = owned if request.method == "POST" else visible
     agent = get_object_or_404(scope(Agent.objects.select_related("owner"), request.user), pk=agent_id)
     form = WhisperForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         services.whisper(agent, author=_user(request), text=form.cleaned_data["text"])
         return HttpResponseRedirect(request.path)
-    said = agent.whispers.select_related("author").order_by("-created_at", "-id")
-    context = {"agent": agent, "tab": "whispers", "form": form, **_page(request, said), **_rights(request, agent)}
-    return render(request, "agents/whispers.html", context)
+    page = _page(request, hearing.newest_first(agent))
+    rows, seated = hearing.told(agent, page["rows"]), hearing.is_seated(agent)
+    waiting = seated and any(told.state == "waiting" for told in rows)
+    context = {"agent": agent, "tab": "whispers", "form": form, **page, **_rights(request, agent)}
+    context |= {"rows": rows, "seated": seated, "waiting": waiting}
+    if not request.htmx:  # type: ignore[attr-defined]
+        response = render(request, "agents/whispers.html", context)
+    else:
+        response = render(request, "agents/_whispers.html", context)
+        response = response if waiting else HttpResponseStopPolling(response.content)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def withdraw(request: HttpRequest, agent_id: str, whisper_id: int) -> HttpResponse:
+    """Asks once, then takes the whisper out of what the agent will know."""
+    agent = get_object_or_404(owned(Agent.objects.all(), request.user), pk=agent_id)
+    whisper = get_object_or_404(hearing.newest_first(agent), pk=whisper_id)
+    if request.method == "POST":
+        if services.withdraw(whisper, actor=_user(request)):
+            messages.success(request, f"Withdrawn: {plain(agent.name)} is not told it again.")
+        else:
+            messages.warning(request, "It had been withdrawn already.")
+        return redirect("whispers", agent.pk)
+    (told,) = hearing.told(agent, [whisper])
+    context = {"agent": agent, "tab": "whispers", "inside": True, "is_owner": True, "told": told}
+    return render(request, "agents/withdraw.html", context)
 
 
 def _rights(request: HttpRequest, agent: Agent) -> dict[str, bool]:
@@ -91,7 +120,7 @@ def _user(request: HttpRequest) -> User:
     return cast("User", request.user)
 
 
-def _page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, object]:
+def _page(request: HttpRequest, rows: QuerySet[Any]) -> dict[str, Any]:
     pages = max(1, -(-rows.count() // PAGE))
     number = page_number(request.GET.get("page"), pages)
     return {"rows": rows[(number - 1) * PAGE : number * PAGE], "pager": numbered(request.path, number, pages)}

@@ -1,4 +1,4 @@
-"""The audit trail: who kept, un-kept, whispered, and which operator opened whose hand."""
+"""The audit trail: who kept, un-kept, whispered, withdrew, and which operator opened whose hand."""
 
 from collections.abc import Iterable
 from datetime import timedelta

@@ -9,6 +9,7 @@ class Deed(models.TextChoices):
     KEPT = "kept"
     UNKEPT = "unkept"
     WHISPERED = "whispered"
+    WITHDREW = "withdrew"  # a whisper
     OPENED = "opened"  # an operator looked at this agent's turns
 
 

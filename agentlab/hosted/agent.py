@@ -23,6 +23,7 @@ from websockets.exceptions import WebSocketException
 
 from agentlab.agents.charge import Charge
 from agentlab.agents.ledger import LedgerWriter
+from agentlab.common.faults import without_words
 from agentlab.hosted.context import RENDERER
 from agentlab.hosted.decide import Legal
 from agentlab.hosted.deciding import Deployment, Outcome, Thought, decide, fallback, legal_of, think
@@ -40,7 +41,7 @@ from agentlab.hosted.frames import (
     encode,
     read_to_agent,
 )
-from agentlab.hosted.memory import Frame, Memory
+from agentlab.hosted.memory import Frame, Memory, Whispers
 from agentlab.hosted.model_port import Completion
 from capture.outbound import TurnOutbound
 from capture.recorder import TurnRecorder
@@ -73,8 +74,8 @@ class Desk(Protocol):
         """The deployment that the table says plays this hand."""
         ...
 
-    async def whispers(self) -> list[dict[str, str]]:
-        """The owner's latest messages, oldest first."""
+    async def whispers(self) -> Whispers:
+        """The owner's latest messages."""
         ...
 
 
@@ -100,6 +101,7 @@ class _OpenTurn:
     ends_at: float
     deployment_id: int | None
     deployment: Deployment | None = None
+    heard: tuple[int, ...] = ()
     sent: bool = False
     refusal: str = ""
     settled: asyncio.Event = field(default_factory=asyncio.Event)
@@ -260,13 +262,15 @@ class HostedAgent:
         thought = None
         try:
             turn.deployment = await self._desk.deployment(turn.deployment_id)
-            self.memory.whispers = await self._desk.whispers()
+            whispers = await self._desk.whispers()
+            self.memory.whispers = whispers.said
             thought = think(self.memory, turn.asked, turn.deployment)
+            turn.heard = whispers.fresh  # from here on they stand in its prompt
             built_at = time.monotonic()
             budget = turn.seconds_left() - self._min_turn - MARGIN_SECONDS
             outcome = await decide(thought, turn.legal, turn.deployment, timeout=min(MODEL_SECONDS, budget))
         except Exception as error:
-            log.exception("%s could not decide", turn.key)
+            log.error("%s could not decide: %s", turn.key, without_words(error))
             return thought, fallback(turn.legal, f"agent error: {type(error).__name__}")
         if outcome.note:
             self.memory.note(outcome.note)
@@ -350,9 +354,11 @@ class HostedAgent:
                 duration_ms=outcome.duration_ms,
                 action=outcome.decision.action,
                 amount=outcome.decision.chips,
+                change=outcome.decision.change or "",
                 is_fallback=outcome.is_fallback,
                 fallback_reason=outcome.fallback_reason,
                 capture_outcome="none" if outcome.is_fallback else "pending",
+                heard=() if outcome.is_fallback else turn.heard,
             )
         )
 
@@ -382,4 +388,4 @@ async def _end(playing: "asyncio.Task[None]", turn: _OpenTurn | None) -> None:
         playing.cancel()
     await asyncio.wait({playing})
     if not playing.cancelled() and (error := playing.exception()):
-        log.error("a turn failed", exc_info=error)
+        log.error("a turn failed: %s", without_words(error))

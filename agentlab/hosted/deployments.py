@@ -8,8 +8,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, Whisper
-
-WHISPERS_HEARD = 20
+from agentlab.hosted.memory import Whispers
 
 
 class NoSeat(Exception):
@@ -63,8 +62,10 @@ def leave(table_id: str) -> None:
     AgentDeployment.objects.filter(table_id=table_id, left_at=None).update(left_at=timezone.now())
 
 
-def heard_whispers(agent_id: str) -> list[dict[str, str]]:
-    """The latest whispers as `build_turn_context` takes them, oldest first."""
-    latest = Whisper.objects.filter(agent_id=agent_id).order_by("-created_at", "-id")
-    rows = latest.values_list("author__username", "created_at", "text")[:WHISPERS_HEARD]
-    return [{"author": author, "at": f"{at:%Y-%m-%d %H:%M}", "text": text} for author, at, text in reversed(rows)]
+def heard_whispers(agent_id: str) -> Whispers:
+    """The newest whispers that are not withdrawn. One query."""
+    latest = Whisper.objects.filter(agent_id=agent_id, withdrawn_at=None).order_by("-created_at", "-id")
+    columns = ("id", "author__username", "created_at", "text", "heard_at")
+    rows = list(reversed(latest.values_list(*columns)[: Whisper.IN_MEMORY]))
+    said = [{"author": author, "at": f"{at:%Y-%m-%d %H:%M}", "text": text} for _, author, at, text, _ in rows]
+    return Whispers(said, tuple(row[0] for row in rows if row[-1] is None))

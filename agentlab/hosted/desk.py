@@ -17,6 +17,7 @@ from agentlab.agents.models import AgentDeployment
 from agentlab.hosted.context import Script
 from agentlab.hosted.deciding import Deployment
 from agentlab.hosted.deployments import NoSeat, heard_whispers, seat
+from agentlab.hosted.memory import Whispers
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.tokens import TokenIssuer
 
@@ -47,7 +48,7 @@ class Desk:
         self._issuer, self._models, self._thread = issuer, models, thread
         self._deployments: dict[int, Deployment] = {}
         self._seated: Deployment | None = None
-        self._whispers: list[dict[str, str]] = []
+        self._whispers = Whispers()
 
     async def token(self) -> str:
         """A fresh token for the newest version's deployment; for the last one known where the database does not
@@ -75,7 +76,7 @@ class Desk:
                 self._keep(await self._ask(lambda: mine.get(pk=deployment_id), patience=PATIENCE_SECONDS))
         return self._deployments.get(deployment_id or 0, self._seated)
 
-    async def whispers(self) -> list[dict[str, str]]:
+    async def whispers(self) -> Whispers:
         """The owner's latest words; those heard last where the database does not answer at once."""
         with contextlib.suppress(DatabaseError, TimeoutError):
             self._whispers = await self._ask(lambda: heard_whispers(self._agent_id), patience=PATIENCE_SECONDS)

@@ -21,6 +21,15 @@ NOTE_LENGTH = 200
 Frame = dict[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Whispers:
+    """What its owner has whispered to an agent. `said`: oldest first, as `build_turn_context` takes them; `fresh`: the
+    ids of those among them that no turn is known to have heard."""
+
+    said: list[dict[str, str]] = field(default_factory=list)
+    fresh: tuple[int, ...] = ()
+
+
 @dataclass
 class Memory:
     """One connection's memory. `notes` are the agent's own, `whispers` its owner's ({"author", "at", "text"})."""

@@ -13,8 +13,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from django.db import connection
+from django.db.models import Sum
 
 from agentlab.agents.charge import TEXT_LIMITS, fit
 from agentlab.agents.ledger import Charge, LedgerWriter, SpoolError
@@ -76,8 +78,65 @@ class table_away:
 def test_a_turn_becomes_one_row_with_all_its_facts(writer: LedgerWriter) -> None:  # HA-10
     writer.charge(charge())
     assert writer.flush(10)
-    kept = row()
-    assert {name: getattr(kept, name) for name in charge().__dict__} == charge().__dict__
+    kept, facts = row(), dict(charge().__dict__)
+    del facts["heard"]  # is written to the whispers
+    assert {name: getattr(kept, name) for name in facts} == facts
+
+
+def test_counts_beyond_32_bits_are_kept_and_their_sums_too(writer: LedgerWriter) -> None:  # HA-10
+    many = 3_000_000_000
+    for index in range(3):
+        writer.charge(charge(index, input_tokens=many, output_tokens=many, amount=many, duration_ms=many))
+    assert writer.flush(10)
+    assert (row().input_tokens, row().amount, row().duration_ms) == (many, many, many)
+    sums = InferenceCharge.objects.aggregate(tokens=Sum("input_tokens"), chips=Sum("amount"))
+    assert sums == {"tokens": 3 * many, "chips": 3 * many}
+
+
+@pytest.mark.parametrize("word", [None, "", "clamp", "a word of later"])
+def test_what_became_of_a_choice_is_kept_and_not_known_is_not_nothing(
+    writer: LedgerWriter, word: str | None
+) -> None:  # HA-10
+    writer.charge(charge(change=word))
+    assert writer.flush(10)
+    assert row().change == word
+
+
+def spool_as_of(tmp_path: Path, **changes: Any) -> None:
+    """A charge as a writer of another version left it in the spool; a change of None leaves the key out."""
+    LedgerWriter(tmp_path / "spool").close(5)
+    entry = {**msgspec.msgpack.decode(msgspec.msgpack.encode(charge())), **changes}
+    body = msgspec.msgpack.encode({name: value for name, value in entry.items() if value is not None})
+    with contextlib.closing(sqlite3.connect(tmp_path / "spool")) as spool, spool:
+        spool.execute("INSERT INTO entries (key, kind, body, at) VALUES (x'00', 'Charge', ?, 0)", (body,))
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"change": None}, None),
+        ({"change": "rounded", "weather": "fair"}, "rounded"),
+        ({"change": "x" * 20}, "x" * 20),
+    ],
+    ids=["an older one", "a newer one", "as long as there is room for"],
+)
+def test_what_another_version_left_in_the_spool_is_written(
+    tmp_path: Path, changes: dict[str, Any], word: str | None
+) -> None:  # HA-10, SF-5
+    spool_as_of(tmp_path, **changes)
+    writer = LedgerWriter(tmp_path / "spool")
+    assert writer.close(10)
+    assert (row().change, row().amount, writer.stats.lost) == (word, 200, 0)
+
+
+def test_a_row_by_whoever_knows_no_word_for_it_is_not_known() -> None:  # HA-10
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO agent_inference_charges (agent_id, table_id, hand_number, action_index, model, routing, "
+            "played_at, action, is_fallback, fallback_reason, capture_outcome, capture_reason) VALUES "
+            "('rocky', 'T-1', 7, 0, '', '', '2026-07-01 12:00:00', 'call', FALSE, '', 'recorded', '')"
+        )
+    assert row().change is None
 
 
 def test_a_fallback_has_its_reason_and_no_capture(writer: LedgerWriter) -> None:  # HA-10, CAP-2
@@ -120,6 +179,8 @@ POISON: dict[str, tuple[str, Any, Any]] = {
     "a cost beyond the column": ("cost", Decimal("1e12"), None),
     "a cost that rounds beyond the column": ("cost", Decimal("9999999999.99999999999"), None),
     "no reason at all": ("fallback_reason", None, ""),
+    "a word that is too long": ("change", "c" * 21, None),
+    "a word that is none": ("change", 7, None),
     "a cost that is no number": ("cost", Decimal("NaN"), None),
     "a cost as a float": ("cost", 0.1, Decimal("0.1")),
     "more tokens than a bigint": ("input_tokens", 2**63, None),
@@ -196,7 +257,7 @@ def test_what_only_the_database_refuses_leaves_the_row_with_its_key(
 def test_the_limits_are_those_of_the_table() -> None:  # HA-10
     limits = {f.name: f.max_length for f in InferenceCharge._meta.concrete_fields if getattr(f, "max_length", None)}
     assert limits == {**TEXT_LIMITS, "capture_outcome": 10}
-    assert {f.name for f in InferenceCharge._meta.concrete_fields} - {"id"} == set(charge().__dict__)
+    assert {f.name for f in InferenceCharge._meta.concrete_fields} - {"id"} | {"heard"} == set(charge().__dict__)
 
 
 def test_costs_keep_ten_places() -> None:  # HA-10

@@ -6,8 +6,8 @@ import pytest
 import redis
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from agentlab.agents.models import Agent, AgentDeployment, InferenceCharge
-from agentlab.agents.services import whisper
+from agentlab.agents.models import Agent, AgentDeployment, InferenceCharge, Whisper
+from agentlab.agents.services import whisper, withdraw
 from agentlab.hosted import agent as agent_module
 from agentlab.hosted import model_port
 from agentlab.hosted.agent import ECHO_SECONDS, MARGIN_SECONDS
@@ -99,6 +99,23 @@ def test_what_was_asked_for_and_what_was_sent_are_both_recorded_where_they_diffe
     (turn,) = recorded(capture_redis)
     assert (turn.asked_action, turn.asked_amount, turn.amount, turn.change) == ("raise", 99999, 10_000, "clamp")
     assert turn.decision[0]["amount"] == 10_000
+
+
+def test_what_became_of_each_choice_is_in_the_ledger_as_in_the_record(capture_redis, tmp_path):
+    # HA-6, HA-10
+    said = ('{"action": "raise", "amount": 5}', '{"action": "bet", "amount": 300}', '{"action": "check"}', CALL, "hm")
+    publish(model=answers(tmp_path / "a", *said))
+
+    async def run():
+        async with seated() as play:
+            for index in range(len(said)):
+                await one_turn(play, action_index=index)
+            assert play.agent.tally.clamped == 1
+
+    asyncio.run(run())
+    words = ["clamp", "rename", "verb", ""]
+    assert [turn.change or "" for turn in recorded(capture_redis)] == words
+    assert [row.change for row in charges()] == [*words, ""]  # the last was a fallback
 
 
 def test_the_echoed_action_is_never_in_what_the_agent_knew(capture_redis, tmp_path):
@@ -414,6 +431,72 @@ def test_a_whisper_reaches_the_agent_at_its_next_turn_and_stands_in_what_it_knew
     assert "Fold to raises." not in after.prompt.envelope
 
 
+def whispers_known(turn):
+    return [one["text"] for one in read_knowledge(turn.knowledge)["whispers"]]
+
+
+def heard_at(text):
+    """Hand and action index of the turn that is noted to have heard it."""
+    said = Whisper.objects.get(text=text)
+    return (said.heard_hand_number, said.heard_action_index)
+
+
+def test_the_turn_that_is_noted_to_have_heard_a_whisper_is_the_first_that_knew_it(capture_redis, tmp_path):
+    # HA-12
+    publish(model=answers(tmp_path / "a", CALL))
+    agent = Agent.objects.select_related("owner").get()
+
+    async def run():
+        async with seated() as play:
+            await one_turn(play)
+            await asyncio.to_thread(whisper, agent, author=agent.owner, text="one")
+            for index in (3, 6):
+                await one_turn(play, action_index=index)
+        async with seated() as play:  # the agent comes back with an empty head
+            await asyncio.to_thread(whisper, agent, author=agent.owner, text="two")
+            await one_turn(play, action_index=9)
+
+    asyncio.run(run())
+    assert [whispers_known(turn) for turn in recorded(capture_redis)] == [[], ["one"], ["one"], ["one", "two"]]
+    assert (heard_at("one"), heard_at("two")) == ((7, 3), (7, 9))
+
+
+def test_a_whisper_that_is_withdrawn_in_a_turn_is_known_to_that_turn_and_to_none_after(capture_redis, tmp_path):
+    # HA-12
+    publish(model=answers(tmp_path / "a", CALL))
+    agent = Agent.objects.select_related("owner").get()
+    heard, unheard = (whisper(agent, author=agent.owner, text=text) for text in ("heard", "unheard"))
+    withdraw(unheard, actor=agent.owner)
+
+    async def run():
+        async with seated(min_turn_ms=600) as play:
+            await play.table.tell(game_state(action_index=1), your_turn(turn_ends_at=soon()))
+            await until(lambda: play.agent.memory.whispers)
+            await asyncio.to_thread(withdraw, heard, actor=agent.owner)
+            await play.table.tell(echo(await play.table.heard()))
+            await one_turn(play, action_index=4)
+
+    asyncio.run(run())
+    assert [whispers_known(turn) for turn in recorded(capture_redis)] == [["heard"], []]
+    assert (heard_at("heard"), heard_at("unheard")) == ((7, 1), (None, None))
+
+
+def test_a_turn_without_a_decision_has_heard_nothing(capture_redis, tmp_path):
+    # HA-12
+    publish(model=answers(tmp_path / "a", "no choice is in this", CALL))
+    agent = Agent.objects.select_related("owner").get()
+    whisper(agent, author=agent.owner, text="one")
+
+    async def run():
+        async with seated() as play:
+            for index in (0, 3):
+                await one_turn(play, action_index=index)
+
+    asyncio.run(run())
+    assert [charge.is_fallback for charge in charges()] == [True, False]
+    assert heard_at("one") == (7, 3)
+
+
 def test_its_own_note_is_known_at_the_next_turn(capture_redis, tmp_path):
     # HA-2
     publish(model=answers(tmp_path / "a", '{"action": "call", "note": "nit folds to raises"}'))
@@ -513,13 +596,16 @@ def test_a_fault_of_its_own_costs_one_decision_and_not_the_seat(capture_redis, t
         def once_broken(**known):
             calls.append(known)
             if len(calls) == 1:
-                raise KeyError("holeCards")
+                raise KeyError("zanz" + "ibar")
             return real(**known)
 
         patch.setattr(deciding, "build_turn_context", once_broken)
         first, second = asyncio.run(run())
     assert (first.action, second.action) == ("fold", "call")
     assert [row.fallback_reason for row in charges()] == ["agent error: KeyError", ""]
+    assert "KeyError" in caplog.text
+    assert "once_broken" in caplog.text  # where it was, and none of the words that it came with
+    assert "zanzibar" not in caplog.text
 
 
 def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the_ledger(tmp_path):

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import OperationalError
 
-from agentlab.agents.models import Agent, AgentDeployment
+from agentlab.agents.models import Agent, AgentDeployment, Whisper
 from agentlab.agents.services import whisper
 from agentlab.hosted import desk as desks
-from agentlab.hosted.deployments import WHISPERS_HEARD, NoSeat, heard_whispers, leave, seat, seat_newest
+from agentlab.hosted.deployments import NoSeat, heard_whispers, leave, seat, seat_newest
 from agentlab.hosted.desk import Desk
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.tokens import TokenChecker, TokenIssuer
@@ -83,10 +83,10 @@ def test_the_latest_whispers_of_this_agent_are_heard_oldest_first():
     publish("nit")
     rocky, nit = Agent.objects.get(pk="rocky"), Agent.objects.get(pk="nit")
     whisper(nit, author=nit.owner, text="not yours")
-    for number in range(WHISPERS_HEARD + 5):
+    for number in range(Whisper.IN_MEMORY + 5):
         whisper(rocky, author=rocky.owner, text=f"number {number}")
-    heard = heard_whispers("rocky")
-    assert [one["text"] for one in heard] == [f"number {number}" for number in range(5, WHISPERS_HEARD + 5)]
+    heard = heard_whispers("rocky").said
+    assert [one["text"] for one in heard] == [f"number {number}" for number in range(5, Whisper.IN_MEMORY + 5)]
     assert {one["author"] for one in heard} == {"ada"}
 
 
@@ -149,7 +149,7 @@ def test_a_database_that_hangs_costs_a_turn_a_moment_and_nothing_that_was_known(
         return first, second, waited
 
     first, second, waited = at_the_desk(ask)
-    assert [one["text"] for one in first] == ["known"]
+    assert [one["text"] for one in first.said] == ["known"]
     assert second == first
     assert waited < 5
 
@@ -170,7 +170,7 @@ def test_a_database_that_fails_leaves_the_agent_its_seat_and_its_token(monkeypat
 
     first, second, whispers, deployment = at_the_desk(ask)
     assert first != second
-    assert whispers == []
+    assert whispers.said == []
     assert deployment.version_id == "rocky-v1"
 
 

@@ -87,6 +87,7 @@ INTERNAL = {
     "internal/agent-capture/hand": [service(f"/internal/agent-capture/hand?{API_HAND}&agentId=rocky")],
     "internal/agent-capture/hand-all": [service(f"/internal/agent-capture/hand-all?{API_HAND}")],
     "internal/agent-capture/hands": [service("/internal/agent-capture/hands")],
+    "internal/agent-capture/neighbours": [service(f"/internal/agent-capture/neighbours?{API_HAND}&agentId=rocky")],
     "internal/agent-capture/today": [service("/internal/agent-capture/today?agentId=rocky")],
     "internal/agent-capture/promote": [service("/internal/agent-capture/promote", "post")],
     "internal/agent-capture/unpin": [service("/internal/agent-capture/unpin", "post")],
@@ -114,6 +115,10 @@ AGENTS = {
     "agents/<slug:agent_id>/whispers": [
         owners("/agents/rocky/whispers"),
         owner_alone("/agents/rocky/whispers", "/agents/rocky/whispers", method="post", data={"text": "hello"}),
+    ],
+    "agents/<slug:agent_id>/whispers/<int:whisper_id>/withdraw": [
+        owner_alone("/agents/rocky/whispers/{whisper}/withdraw"),
+        owner_alone("/agents/rocky/whispers/{whisper}/withdraw", "/agents/rocky/whispers", method="post"),
     ],
     "agents/<slug:agent_id>/keep": [
         owner_alone("/agents/rocky/keep", AGENT_HAND, method="post", data={"table": "T-1", "hand": "7"}),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from django.contrib.auth.models import User
 
-from agentlab.agents.models import Agent, AgentVersion
+from agentlab.agents.models import Agent, AgentVersion, Whisper
 from agentlab.persona.executors import Inline
 from agentlab.persona.runner import Runner
 from agentlab.persona.runs import create
@@ -28,6 +28,7 @@ class World:
     attempt: str
     input: int
     study: int
+    whisper: int
 
 
 def build(owner: User, snapshots: Path) -> World:
@@ -80,7 +81,8 @@ def build(owner: User, snapshots: Path) -> World:
     )
     (snapshots / attempt.pk).mkdir()
     (snapshots / attempt.pk / "1").write_text(SECRET)
-    return World(run.pk, attempt.pk, item.pk, _study(owner, snapshots))
+    whisper = Whisper.objects.create(agent=agent, author=owner, text=SECRET)
+    return World(run.pk, attempt.pk, item.pk, _study(owner, snapshots), whisper.pk)
 
 
 def _study(owner: User, folder: Path) -> int:
