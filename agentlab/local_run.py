@@ -41,18 +41,30 @@ class UpError(Exception):
 
 
 @contextmanager
-def only_one(state: Path) -> Iterator[None]:
-    """Holds the state folder; two local sites on one would each run a Redis and a table of their own."""
+def only_one(state: Path) -> Iterator[Callable[[str], None]]:
+    """Holds the state folder; two local sites on one would each run a Redis and a table of their own. What is given,
+    once it is known, is the address, so that whoever starts a second one is told where the first one is."""
     with (make_private(state) / "up.lock").open("a+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            raise UpError(f"already running on {state} (process {file.read().strip() or 'unknown'})") from None
+            raise UpError(_already(state, file.read().splitlines())) from None
+
+        def note(line: str) -> None:
+            file.write(f"{line}\n")
+            file.flush()
+
         file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
+        note(str(os.getpid()))
+        yield note
+
+
+def _already(state: Path, noted: list[str]) -> str:
+    """`noted`: the process, and the address where the site answers already."""
+    process, address = [*noted, "", ""][:2]
+    where = f"already running at {address}" if address else "already starting"
+    return f"{where} (process {process or 'unknown'}, data in {state})"
 
 
 def listen(host: str, port: int) -> socket.socket:

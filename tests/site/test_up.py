@@ -132,7 +132,8 @@ def test_an_operator_signs_in_and_opens_a_captured_hand_and_sigterm_ends_it_all(
 
     second = start("--port", "0")
     assert second.process.wait(60) == 1
-    assert second.said.strip() == f"CommandError: already running on {up.state} (process {up.process.pid})"
+    where = f"(process {up.process.pid}, data in {up.state})"
+    assert second.said.strip() == f"CommandError: already running at {up.url} {where}"
 
     visitor = Visitor(up.url)
     assert "Captured hands" in visitor.sign_in("operator", ready["users"]["operator"])

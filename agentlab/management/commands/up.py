@@ -62,7 +62,7 @@ class Command(BaseCommand):
 
     def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
         stopping = stack.enter_context(Stopping())
-        stack.enter_context(local_run.only_one(settings.STATE_DIR))
+        note_address = stack.enter_context(local_run.only_one(settings.STATE_DIR))
         ready = ReadyFile(options["ready_file"]) if options["ready_file"] else None
         listener = stack.enter_context(local_run.listen(options["host"], options["port"]))
         local_run.prepare()
@@ -70,6 +70,7 @@ class Command(BaseCommand):
         children = stack.enter_context(Children(stopping))
         logs = make_private(settings.STATE_DIR / "logs")
         local_run.start_site(children, listener, logs / "site.log")
+        note_address(local_run.url(listener))
         people = demo.ensure_people(reset=options["reset_passwords"] or ready is not None)
         self._say_where(local_run.url(listener), people)
         if ready:
