@@ -5,11 +5,13 @@ from django.urls import include, path
 
 from agentlab.common.signin import admin_sign_in
 from agentlab.health import healthz
+from agentlab.home import home
 
 urlpatterns = [
     path("admin/login/", admin_sign_in),
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("", home, name="home"),
     path("", include("agentlab.common.urls")),
     path("", include("capture.urls")),
     path("", include("capture.api_urls")),

@@ -142,13 +142,22 @@ class HandsOperation(Operation):
         return said(wire.recent_to_json(self.source().recent_hands(**asked)))
 
 
+class NeighboursOperation(Operation):
+    """The hands that one agent played before and after this one, as the list of its hands has them."""
+
+    @extend_schema(operation_id="neighbours", parameters=[AgentHandQuery], responses=answers(wire.NeighboursJson))
+    def get(self, request: Request) -> HttpResponse:
+        asked = self.asked(AgentHandQuery, query_of(request))
+        return said(wire.neighbours_to_json(self.source().neighbours(**asked)))
+
+
 class TodayOperation(Operation):
-    """Each agent's turns, fallbacks and cost since midnight UTC, and its kept hands."""
+    """Each agent's turns, fallbacks and cost in the last 24 hours, and its kept hands."""
 
     @extend_schema(operation_id="today", parameters=[AgentsQuery], responses=answers(wire.AgentDaysJson))
     def get(self, request: Request) -> HttpResponse:
         asked = self.asked(AgentsQuery, query_of(request, lists=("agentId",)))
-        return said(wire.days_to_json(self.source().today(asked["agent_ids"])))
+        return said(wire.days_to_json(self.source().last_day(asked["agent_ids"])))
 
 
 class PromoteOperation(Operation):

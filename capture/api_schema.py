@@ -8,7 +8,10 @@ from drf_spectacular.utils import OpenApiResponse
 from capture import wire
 
 _REFERENCE = "#/components/schemas/{name}"
-_SAID = (wire.HandJson, wire.RecentHandsJson, wire.AgentDaysJson, wire.PinJson, wire.UnpinJson)
+_SAID = (
+    *(wire.HandJson, wire.RecentHandsJson, wire.NeighboursJson, wire.AgentDaysJson),
+    *(wire.PinJson, wire.UnpinJson),
+)
 _ERROR = {
     "type": "object",
     "required": ["error"],

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+VERSION_PAGE = "/agents/{agent}/versions/{version}"
+
 
 @dataclass(frozen=True)
 class TurnLinks:

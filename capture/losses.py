@@ -1,13 +1,12 @@
 """What capture lost lately: the counter on top of the captured hands, from the ledger alone."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db.models import Count, Max, Min
 
 from agentlab.agents.models import CaptureOutcome, InferenceCharge
-
-WINDOW = timedelta(hours=24)
+from capture.recent import DAY
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Losses:
 def lately(now: datetime) -> Losses:
     """One query over a day of the ledger, however long the ledger is."""
     rows = (
-        InferenceCharge.objects.filter(played_at__gt=now - WINDOW, is_fallback=False)
+        InferenceCharge.objects.filter(played_at__gt=now - DAY, is_fallback=False)
         .values_list("capture_outcome", "capture_reason")
         .annotate(turns=Count("id"), first=Min("played_at"), last=Max("played_at"))
         .order_by("-turns")

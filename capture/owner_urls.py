@@ -9,6 +9,6 @@ urlpatterns = [
     path("agents/<slug:agent_id>/hand", owner_views.hand, name="agent-hand"),
     path("agents/<slug:agent_id>/hand/part", owner_views.part),
     path("agents/<slug:agent_id>/hand/raw", owner_views.raw),
-    path("agents/<slug:agent_id>/keep", owner_views.keep, name="flag-hand"),
+    path("agents/<slug:agent_id>/keep", owner_views.keep, name="keep-agent-hand"),
     path("agents/<slug:agent_id>/unkeep", owner_views.unkeep, name="unkeep-hand"),
 ]

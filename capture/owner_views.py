@@ -5,49 +5,30 @@ whose page it is; an operator may read along, and only the owner keeps and lets 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import Max
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agentlab.agents.models import Agent, AgentDeployment
+from agentlab.agents.models import Agent
 from agentlab.common.access import is_operator, owned, visible
 from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.text import plain
+from capture.agent_cards import cards, hand_rows
 from capture.asking import BadQuestion, asked_hand
 from capture.keeping import keep_hand
-from capture.links import TurnLinks
+from capture.links import VERSION_PAGE, TurnLinks
 from capture.opening import audit_opened
 from capture.presenting import present_hand
-from capture.recent import AgentDay
 from capture.sources import SourceError, hand_source
-from capture.views import VERSION_PAGE, setting_for, show_part, show_raw
+from capture.views import setting_for, show_part, show_raw
 
 CARDS = 24  # agents a page
-
-
-@dataclass(frozen=True)
-class Card:
-    """An agent at a glance. `version` is the newest published one, `table_id` where it sits now; "" is none."""
-
-    agent: Agent
-    version: str
-    table_id: str
-    day: AgentDay | None  # None: not known
-
-    @property
-    def fallback_percent(self) -> str:
-        if not self.day or not self.day.turns:
-            return ""
-        share = 100 * self.day.fallbacks / self.day.turns
-        return "under 1 %" if 0 < share < 1 else f"{share:.0f} %"
 
 
 def agent_page(scope: Callable[..., Any]) -> Callable[..., Callable[..., HttpResponse]]:
@@ -81,24 +62,15 @@ def agents(request: HttpRequest) -> HttpResponse:
     everyone = visible(Agent.objects.all(), request.user)
     pages = max(1, -(-everyone.count() // CARDS))
     number = page_number(request.GET.get("page"), pages)
-    rows = everyone.select_related("owner").annotate(newest=Max("versions__number")).order_by("name", "id")
+    rows = everyone.select_related("owner").order_by("name", "id")
     shown = list(rows[(number - 1) * CARDS : number * CARDS])
     days, trouble = {}, ""
     try:
-        days = hand_source().today([agent.pk for agent in shown])
+        days = hand_source().last_day([agent.pk for agent in shown])
     except SourceError as error:
         trouble = str(error)
-    context = {"cards": _cards(shown, days), "trouble": trouble, "pager": numbered(request.path, number, pages)}
+    context = {"cards": cards(shown, days), "trouble": trouble, "pager": numbered(request.path, number, pages)}
     return render(request, "agents/agents.html", context | {"everybody": is_operator(request.user)})
-
-
-def _cards(agents: list[Any], days: dict[str, AgentDay]) -> list[Card]:
-    seated = AgentDeployment.objects.filter(agent__in=agents, left_at=None).order_by("seated_at", "id")
-    tables = dict(seated.values_list("agent_id", "table_id"))
-    return [
-        Card(agent, f"v{agent.newest}" if agent.newest else "", tables.get(agent.pk, ""), days.get(agent.pk))
-        for agent in agents
-    ]
 
 
 @require_GET
@@ -118,8 +90,7 @@ def kept(request: HttpRequest, agent: Agent) -> HttpResponse:
 def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpResponse:
     before = request.GET.get("before", "")
     found = hand_source().recent_hands(before or None, agent_ids=[agent.pk], kept=kept)
-    links = _links(agent)
-    rows = [(hand, links.hand(hand.table_id, hand.hand_number)) for hand in found.hands]
+    rows = hand_rows(found.hands, {agent.pk: agent.name})
     older = f"{request.path}?{urlencode({'before': found.next_before})}" if found.next_before else ""
     context = {"rows": rows, "pager": Pager(request.path if before else "", older, "", "newest")}
     return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
@@ -133,7 +104,25 @@ def _links(agent: Agent, find: str = "") -> TurnLinks:
 @agent_page(visible)
 def hand(request: HttpRequest, agent: Agent) -> HttpResponse:
     """The turns of this agent alone in one hand."""
-    return _page(request, agent, "hand", _hand_context(request, agent, _asked(request.GET.dict())))
+    asked = _asked(request.GET.dict())
+    return _page(request, agent, "hand", _hand_context(request, agent, asked) | _neighbours(agent, *asked[:2]))
+
+
+def _neighbours(agent: Agent, table_id: str, hand_number: int) -> dict[str, Any]:
+    """Links to the hands that this agent played before and after. None where the host that knows them does not say:
+    the hand itself can be read without."""
+    try:
+        found = hand_source().neighbours(table_id, hand_number, agent_id=agent.pk)
+    except SourceError:
+        return {}
+    places = {"earlier": found.older, "later": found.newer}
+    return {name: _neighbour(agent, table_id, *place) for name, place in places.items() if place}
+
+
+def _neighbour(agent: Agent, here: str, table_id: str, hand_number: int) -> dict[str, str]:
+    """By its number alone where it was played at the same table."""
+    title = str(hand_number) if table_id == here else f"{table_id}:{hand_number}"
+    return {"title": title, "url": _links(agent).hand(table_id, hand_number)}
 
 
 def _asked(query: dict[str, str]) -> tuple[str, int, str]:
@@ -148,7 +137,7 @@ def _hand_context(request: HttpRequest, agent: Agent, asked: tuple[str, int, str
     table_id, hand_number, find = asked
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
     audit_opened(request.user, found)
-    panel = present_hand(found, setting_for(found, _links(agent, find)))
+    panel = present_hand(found, setting_for(found, _links(agent, find), request.user))
     scope = {"table": table_id, "hand": str(hand_number)}
     kept_turns = sum(view.kept for view in found.turns)
     to_keep = sum(view.turn is not None and not view.kept for view in found.turns)
@@ -186,7 +175,7 @@ def _own_query(request: HttpRequest, agent: Agent) -> dict[str, str]:
 @require_POST
 @agent_page(owned)
 def keep(request: HttpRequest, agent: Agent) -> HttpResponse:
-    """Flag a hand: keep this agent's turns of it."""
+    """Keep this agent's turns of a hand."""
     asked = _asked(request.POST.dict())
     said, status = keep_hand(
         hand_source(), asked[0], asked[1], [agent.pk], names={agent.pk: agent.name}, actor=request.user

@@ -5,20 +5,22 @@ The ledger grows for ever, so nothing here may read all of it: a list walks an i
 
 import re
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import CharField, Count, Exists, Model, OuterRef, Q, QuerySet, Sum, Value
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from agentlab.agents.models import CaptureOutcome, InferenceCharge
+from agentlab.agents.models import CaptureOutcome, ChoiceChange, InferenceCharge
 from capture.models import AgentCallRecord
 
 MOST_HANDS = 100  # in one page of a list
+DAY = timedelta(hours=24)  # one span wherever “the last 24 hours” are counted
 LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
@@ -38,6 +40,8 @@ class RecentHand:
     agent_ids: list[str]  # in the order of their first action
     actions: list[str]  # in action order
     last_played_at: datetime
+    agent_version_ids: list[str] = field(default_factory=list)  # that played, in the order of their first action
+    clamped: int | None = None  # turns that are known to be; None where none is and it is not known of all
 
     @property
     def fallback_only(self) -> bool:
@@ -54,12 +58,13 @@ class RecentHands:
 
 @dataclass(frozen=True, slots=True)
 class AgentDay:
-    """What an agent did since midnight UTC, and how many hands of it are kept in all."""
+    """What an agent did in the last 24 hours, and how many hands of it are kept in all."""
 
     turns: int = 0
     fallbacks: int = 0
     cost: Decimal | None = None  # US dollars, of the turns whose cost is known; None where none is
     kept_hands: int = 0
+    clamped: int | None = 0  # turns that are known to be; None where none is and it is not known of all
 
 
 def recent_hands(
@@ -72,9 +77,10 @@ def recent_hands(
     """
     limit = max(1, min(limit, MOST_HANDS))
     model, when = (AgentCallRecord, "pinned_at") if kept else (InferenceCharge, "played_at")
-    rows = _last_of_each_hand(_of_agents(model, agent_ids), when)
-    if before is not None:
-        rows = rows.filter(_older_than(before, when))
+    older = _older_than(before, when) if before is not None else Q()
+    rows = _last_of_each_hand(_of_agents(model, agent_ids), when).filter(older)
+    if agent_ids is not None and len(agent_ids) > 1:
+        rows = _newest_of_each(rows, set(agent_ids), limit + 1)
     last = list(rows.values_list("table_id", "hand_number", when, "id")[: limit + 1])
     page = last[:limit]
     hands = [(table_id, hand_number) for table_id, hand_number, _, _ in page]
@@ -84,13 +90,40 @@ def recent_hands(
     return RecentHands(found, _cursor(page[-1][2], page[-1][3]) if len(last) > limit else None)
 
 
-def today(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
-    """Each agent's day, in two queries; an agent without turns has zeros."""
-    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The hands before and after one, in the order of the list of hands; None where there is none."""
+
+    older: HandId | None = None
+    newer: HandId | None = None
+
+
+def neighbours(table_id: str, hand_number: int, *, agent_id: str) -> Neighbours:
+    """The hands that this agent played before and after this one, at whatever table. Three queries of the ledger, each
+    of which stops at its first row."""
+    last = _last_of_each_hand(_of_agents(InferenceCharge, [agent_id]), "played_at")
+    here = last.filter(table_id=table_id, hand_number=hand_number).values_list("played_at", "id").first()
+    if here is None:
+        return Neighbours()
+    at, row = here
+    older = last.filter(_past("played_at", at, row, "lt"))
+    newer = last.filter(_past("played_at", at, row, "gt")).order_by("played_at", "id")
+    return Neighbours(*(hands.values_list("table_id", "hand_number").first() for hands in (older, newer)))
+
+
+def last_day(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
+    """Each agent's last 24 hours, in two queries; an agent without turns has zeros."""
+    clamped, unknown = Q(change=ChoiceChange.CLAMP), Q(change=None, is_fallback=False)
     played = (
-        InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gte=midnight)
+        InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gt=timezone.now() - DAY)
         .values_list("agent_id")
-        .annotate(turns=Count("id"), fallbacks=Count("id", filter=Q(is_fallback=True)), spent=Sum("cost"))
+        .annotate(
+            turns=Count("id"),
+            fallbacks=Count("id", filter=Q(is_fallback=True)),
+            spent=Sum("cost"),
+            clamped=Count("id", filter=clamped),
+            unknown=Count("id", filter=unknown),
+        )
         .order_by()
     )
     hand = Concat("table_id", Value(":"), "hand_number", output_field=CharField())
@@ -100,7 +133,9 @@ def today(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         .annotate(hands=Count(hand, distinct=True))
         .order_by()
     )
-    days = dict.fromkeys(agent_ids, AgentDay()) | {row[0]: AgentDay(*row[1:]) for row in played}
+    days = dict.fromkeys(agent_ids, AgentDay())
+    for agent_id, turns, fallbacks, spent, clamps, not_known in played:
+        days[agent_id] = AgentDay(turns, fallbacks, spent, clamped=clamps or (None if not_known else 0))
     return days | {agent_id: replace(days[agent_id], kept_hands=hands) for agent_id, hands in kept}
 
 
@@ -119,6 +154,14 @@ def _last_of_each_hand(rows: QuerySet[Any], when: str) -> QuerySet[Any]:
     return rows.filter(~Exists(later)).order_by(f"-{when}", "-id")
 
 
+def _newest_of_each(rows: QuerySet[Any], agent_ids: Iterable[str], limit: int) -> QuerySet[Any]:
+    """The same rows, with each agent's newest found by a walk of its own: asked for several agents at once, a database
+    walks everybody's turns until it has met enough of theirs, which is far for agents that have not played for long."""
+    walks = [rows.filter(agent_id=agent_id).values("pk")[:limit].query.sql_with_params() for agent_id in agent_ids]
+    found = " UNION ALL ".join(f"SELECT * FROM ({walk}) AS walk" for walk, _ in walks)  # noqa: S608 - Django's
+    return rows.filter(pk__in=RawSQL(found, [value for _, values in walks for value in values]))  # noqa: S611
+
+
 def _cursor(at: datetime, row: int) -> str:
     return f"{(at - EPOCH) // timedelta(microseconds=1)}.{row}"
 
@@ -127,7 +170,13 @@ def _older_than(before: str, when: str) -> Q:
     if not (parts := CURSOR.fullmatch(before)):
         raise ValueError("This is no page of the list.")
     at = EPOCH + timedelta(microseconds=int(parts[1]))
-    return Q(**{f"{when}__lt": at}) | Q(**{when: at}, id__lt=int(parts[2]))
+    return _past(when, at, int(parts[2]), "lt")
+
+
+def _past(when: str, at: datetime, row: int, way: str) -> Q:
+    """Rows beyond this place of a list. What begins the walk of an index there is the first condition: an OR does
+    not, and every row before the place would be read."""
+    return Q(**{f"{when}__{way}e": at}) & (Q(**{f"{when}__{way}": at}) | Q(**{when: at, f"id__{way}": row}))
 
 
 def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict[str, Any]]]:
@@ -135,9 +184,9 @@ def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict
     wanted = Q(pk__in=[])
     for table_id, hand_number in hands:
         wanted |= Q(table_id=table_id, hand_number=hand_number)
-    names = ["table_id", "hand_number", "agent_id"]
+    names = ["table_id", "hand_number", "agent_id", "agent_version_id"]
     if rows.model is InferenceCharge:
-        names += ["action", "is_fallback", "capture_outcome", "played_at"]
+        names += ["action", "change", "is_fallback", "capture_outcome", "played_at"]
     found: dict[HandId, list[dict[str, Any]]] = defaultdict(list)
     for row in rows.filter(wanted).order_by("action_index", "agent_id").values(*names):
         found[row["table_id"], row["hand_number"]].append(row)
@@ -155,4 +204,15 @@ def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: 
         agent_ids=list(dict.fromkeys(row["agent_id"] for row in [*charges, *records])),
         actions=[charge["action"] for charge in charges],
         last_played_at=max((charge["played_at"] for charge in charges), default=at),
+        agent_version_ids=list(
+            dict.fromkeys(row["agent_version_id"] for row in [*charges, *records] if row["agent_version_id"])
+        ),
+        clamped=_clamped(charges),
     )
+
+
+def _clamped(charges: list[dict[str, Any]]) -> int | None:
+    """A row from before there was a word for it leaves open whether its turn was; a fallback was not."""
+    count = sum(charge["change"] == ChoiceChange.CLAMP for charge in charges)
+    all_known = charges and all(charge["change"] is not None or charge["is_fallback"] for charge in charges)
+    return count if count or all_known else None

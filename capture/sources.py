@@ -20,7 +20,7 @@ from capture import pinning, reading, recent, wire
 from capture.buffer import BufferUnavailable
 from capture.pinning import PinResult
 from capture.reading import Hand
-from capture.recent import AgentDay, RecentHands
+from capture.recent import AgentDay, Neighbours, RecentHands
 
 J = TypeVar("J", bound=msgspec.Struct)
 # A hand of nine agents and forty turns is about half a megabyte; forty prompts of a megabyte each still come through.
@@ -51,7 +51,9 @@ class HandSource(Protocol):
         self, before: str | None = None, limit: int = 25, agent_ids: Sequence[str] | None = None, *, kept: bool = False
     ) -> RecentHands: ...
 
-    def today(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]: ...
+    def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours: ...
+
+    def last_day(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]: ...
 
     def pin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult: ...
 
@@ -70,7 +72,8 @@ class LocalHands:
     read_hand = staticmethod(reading.read_hand)
     read_hand_all = staticmethod(reading.read_hand_all)
     recent_hands = staticmethod(recent.recent_hands)
-    today = staticmethod(recent.today)
+    neighbours = staticmethod(recent.neighbours)
+    last_day = staticmethod(recent.last_day)
     unpin = staticmethod(pinning.unpin)
 
     def pin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult:
@@ -123,7 +126,12 @@ class RemoteHands:
         query |= {"agentId": list(agent_ids)} if agent_ids is not None else {}
         return wire.recent_from_json(self._ask("GET", "hands", wire.RecentHandsJson, params=query))
 
-    def today(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]:
+    def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours:
+        reading.check_hand(table_id, hand_number, agent_id)
+        query = {"tableId": table_id, "handNumber": hand_number, "agentId": agent_id}
+        return wire.neighbours_from_json(self._ask("GET", "neighbours", wire.NeighboursJson, params=query))
+
+    def last_day(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         if not agent_ids:
             return {}
         answer = self._ask("GET", "today", wire.AgentDaysJson, params={"agentId": list(agent_ids)})

@@ -20,7 +20,7 @@ from capture.knowledge import read_knowledge
 from capture.pinning import Outcome, PinResult
 from capture.prompt import Prompt
 from capture.reading import Hand, TurnView
-from capture.recent import AgentDay, RecentHand, RecentHands
+from capture.recent import AgentDay, Neighbours, RecentHand, RecentHands
 from capture.turns import Turn, TurnKey
 
 Text = str | dict[str, Any]
@@ -68,6 +68,7 @@ class HandJson(msgspec.Struct, rename="camel"):
     hand_number: int
     buffer_answered: bool
     turns: list[TurnJson]
+    lists_whole: bool = True
 
 
 class RecentHandJson(msgspec.Struct, rename="camel"):
@@ -80,6 +81,8 @@ class RecentHandJson(msgspec.Struct, rename="camel"):
     agent_ids: list[str]
     actions: list[str]
     last_played_at: datetime
+    agent_version_ids: list[str] = []
+    clamped: int | UnsetType = UNSET
 
 
 class RecentHandsJson(msgspec.Struct, rename="camel"):
@@ -87,11 +90,22 @@ class RecentHandsJson(msgspec.Struct, rename="camel"):
     next_before: str | UnsetType = UNSET
 
 
+class PlaceJson(msgspec.Struct, rename="camel"):
+    table_id: str
+    hand_number: int
+
+
+class NeighboursJson(msgspec.Struct, rename="camel"):
+    older: PlaceJson | UnsetType = UNSET
+    newer: PlaceJson | UnsetType = UNSET
+
+
 class AgentDayJson(msgspec.Struct, rename="camel"):
     turns: int
     fallbacks: int
     kept_hands: int
     cost: Number | UnsetType = UNSET
+    clamped: int | UnsetType = UNSET
 
 
 class AgentDaysJson(msgspec.Struct, rename="camel"):
@@ -106,6 +120,7 @@ class PinJson(msgspec.Struct, rename="camel"):
     expired: int
     lost: int
     pending: int
+    damaged: int = 0
 
 
 class UnpinJson(msgspec.Struct, rename="camel"):
@@ -115,18 +130,18 @@ class UnpinJson(msgspec.Struct, rename="camel"):
 # ---- hands
 
 VIEW_FACTS = (
-    *("agent_version_id", "action", "amount", "model", "routing", "input_tokens", "output_tokens", "cost"),
+    *("agent_version_id", "action", "amount", "change", "model", "routing", "input_tokens", "output_tokens", "cost"),
     *("duration_ms", "played_at", "capture_outcome", "capture_reason", "fallback_reason", "damaged"),
 )
-RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "change", "renderer", "captured_at")
+RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "renderer", "captured_at")
 # What a view says of its turn; a record that comes over takes these from there.
-SHARED_FACTS = VIEW_FACTS[:8]
+SHARED_FACTS = VIEW_FACTS[:9]
 
 
 def hand_to_json(hand: Hand) -> HandJson:
     """What is written here of texts and values is JSON already (`ascii_json`), for the renderer to put in its place."""
     turns = [_turn_to_json(view) for view in hand.turns]
-    return HandJson(_value(hand.table_id), hand.hand_number, hand.buffer_answered, turns)
+    return HandJson(_value(hand.table_id), hand.hand_number, hand.buffer_answered, turns, hand.lists_whole)
 
 
 def _turn_to_json(view: TurnView) -> TurnJson:
@@ -192,7 +207,7 @@ def _number(value: Decimal) -> Any:
 def hand_from_json(said: HandJson) -> Hand:
     """Raises ValueError for what is no hand."""
     turns = [_view_from_json(said, turn) for turn in said.turns]
-    return Hand(said.table_id, said.hand_number, turns, said.buffer_answered)
+    return Hand(said.table_id, said.hand_number, turns, said.buffer_answered, said.lists_whole)
 
 
 def _view_from_json(hand: HandJson, said: TurnJson) -> TurnView:
@@ -254,6 +269,8 @@ def recent_to_json(recent: RecentHands) -> RecentHandsJson:
             [_value(agent_id) for agent_id in hand.agent_ids],
             [_value(action) for action in hand.actions],
             hand.last_played_at,
+            [_value(version_id) for version_id in hand.agent_version_ids],
+            UNSET if hand.clamped is None else hand.clamped,
         )
         for hand in recent.hands
     ]
@@ -261,8 +278,25 @@ def recent_to_json(recent: RecentHands) -> RecentHandsJson:
 
 
 def recent_from_json(said: RecentHandsJson) -> RecentHands:
-    hands = [RecentHand(**msgspec.structs.asdict(hand)) for hand in said.hands]
-    return RecentHands(hands, None if said.next_before is UNSET else said.next_before)
+    return RecentHands(
+        [_recent_from_json(hand) for hand in said.hands], None if said.next_before is UNSET else said.next_before
+    )
+
+
+def _recent_from_json(said: RecentHandJson) -> RecentHand:
+    """A host of an older version says nothing of clamped turns."""
+    return RecentHand(**msgspec.structs.asdict(said) | {"clamped": None if said.clamped is UNSET else said.clamped})
+
+
+def neighbours_to_json(found: Neighbours) -> NeighboursJson:
+    return NeighboursJson(
+        *(UNSET if place is None else PlaceJson(_value(place[0]), place[1]) for place in (found.older, found.newer))
+    )
+
+
+def neighbours_from_json(said: NeighboursJson) -> Neighbours:
+    places = (said.older, said.newer)
+    return Neighbours(*(None if place is UNSET else (place.table_id, place.hand_number) for place in places))
 
 
 def days_to_json(days: Mapping[str, AgentDay]) -> AgentDaysJson:
@@ -270,12 +304,15 @@ def days_to_json(days: Mapping[str, AgentDay]) -> AgentDaysJson:
 
 
 def _day_to_json(day: AgentDay) -> AgentDayJson:
-    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, UNSET if day.cost is None else _number(day.cost))
+    cost = UNSET if day.cost is None else _number(day.cost)
+    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, cost, UNSET if day.clamped is None else day.clamped)
 
 
 def days_from_json(said: AgentDaysJson) -> dict[str, AgentDay]:
     return {
-        agent_id: AgentDay(day.turns, day.fallbacks, _cost(day.cost), day.kept_hands)
+        agent_id: AgentDay(
+            day.turns, day.fallbacks, _cost(day.cost), day.kept_hands, None if day.clamped is UNSET else day.clamped
+        )
         for agent_id, day in said.agents.items()
     }
 

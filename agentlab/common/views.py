@@ -1,6 +1,5 @@
 """The pages that belong to no room."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
@@ -12,33 +11,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
-from agentlab.common.access import is_operator
 from agentlab.common.context import THEMES
 from agentlab.common.errors import error, for_a_program
 from agentlab.common.signin import ThrottledLoginView
 
 ONE_YEAR = 365 * 24 * 3600
-
-
-@dataclass(frozen=True)
-class Card:
-    href: str
-    title: str
-    text: str
-
-
-CAPTURED_HANDS = Card("/agent-capture", "Captured hands", "Every agent's turns at the tables, hand by hand.")
-CARDS = (
-    Card("/agents", "Agents", "Your agents: their hands, their versions, what you whisper to them."),
-    Card("/factory", "Factory", "Coding-agent runs: what each attempt was told, and what it really got to read."),
-    Card("/personas", "Personas", "Studies of simulated people: what they remembered, and how their beliefs moved."),
-)
-
-
-@login_not_required
-def home(request: HttpRequest) -> HttpResponse:
-    an_owner = request.user.is_authenticated and not is_operator(request.user)
-    return render(request, "home.html", {"cards": CARDS if an_owner else (CAPTURED_HANDS, *CARDS)})
 
 
 @method_decorator(login_not_required, name="dispatch")

@@ -45,7 +45,7 @@ def page(client: Client, path: str, status: int = 200, **query: str) -> str:
 
 def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Client) -> None:  # VW-7
     now = timezone.now()
-    charge_all(*(charge("rocky", index, played_at=now, cost=Decimal("0.0021")) for index in range(39)))
+    charge_all(*(charge("rocky", index, played_at=now, cost=Decimal("0.0021"), change="") for index in range(39)))
     charge_all(
         charge("rocky", 50, played_at=now, is_fallback=True), charge("rocky", 51, played_at=now - timedelta(days=2))
     )
@@ -54,8 +54,9 @@ def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Cl
         client.post("/agents/rocky/keep", {"table": TABLE, "hand": hand})
     publish(Agent.objects.get(pk="rocky"), Draft("b", "s", [], "house"))
     said = page(client, "/agents")
-    for words in ("Rocky", "v1", "not seated", "40 turns today, 2 % fallback", "$0.0819 today, 2 hands kept"):
+    for words in ("Rocky", "not seated", "Last 24 hours: 40 turns, 2 % fallback, 0 clamped, $0.0819", "2 hands kept"):
         assert words in said
+    assert '<a class="badge" href="/agents/rocky/versions/rocky-v1">v1</a>' in said
     assert "Nit" not in said
 
 
@@ -67,6 +68,44 @@ def test_an_agents_hands_are_its_own_with_what_it_did(client: Client) -> None:  
     assert (f"{TABLE}:1" in said, f"{TABLE}:2" in said, f"{TABLE}:3" in said) == (True, False, True)
     assert "call, call" in said
     assert said.count("FALLBACK ONLY") == 1
+
+
+def test_one_word_stands_for_keeping_on_every_page(client: Client) -> None:  # VW-5, VW-7
+    play([turn("rocky", 0)])
+    where = f"/agents/rocky/hand?table={TABLE}&hand={HAND}"
+    said = "".join(page(client, path) for path in ("/agents", "/agents/rocky", "/agents/rocky/kept", where))
+    assert "flag" not in said.lower()
+    assert said.count('aria-label="Keep hand') == said.count(" Keep this hand<") == 1
+
+
+def test_a_list_of_hands_leads_to_the_version_that_played_each(client: Client) -> None:  # VW-7
+    charge_all(
+        charge("rocky", 0, hand=1, agent_version_id="rocky-v1"),
+        charge("rocky", 2, hand=2, agent_version_id="rocky-v1"),
+        charge("rocky", 4, hand=2, agent_version_id="rocky-v12"),
+        charge("nit", 5, hand=2, agent_version_id="nit-v7"),
+        charge("rocky", 6, hand=3, agent_version_id=None),
+    )
+    rows = page(client, "/agents/rocky").split("<tr>")[2:]
+    assert [row.count("versions/") for row in rows] == [0, 2, 1]
+    assert "unknown" in rows[0]
+    assert ">v12</a>" in rows[1]
+    assert "nit" not in rows[1]
+
+
+def test_an_agent_that_has_not_played_is_told_how_it_gets_to_a_table(client: Client) -> None:  # VW-6
+    assert "manage.py play --agent rocky --agent ANOTHER" in page(client, "/agents/rocky")
+
+
+def test_a_hand_leads_to_the_hands_before_and_after_it_that_this_agent_played(client: Client) -> None:  # VW-7
+    for index, hand in enumerate((1, 2, 4, 5)):
+        play([turn("nit" if hand == 4 else "rocky", index, hand=hand)])
+    middle = page(client, "/agents/rocky/hand", table=TABLE, hand="2")
+    assert f'href="/agents/rocky/hand?table={TABLE}&amp;hand=1" rel="prev">‹ 1<' in middle
+    assert f'href="/agents/rocky/hand?table={TABLE}&amp;hand=5" rel="next">5 ›<' in middle
+    assert 'rel="prev"' not in page(client, "/agents/rocky/hand", table=TABLE, hand="1")
+    assert 'rel="next"' not in page(client, "/agents/rocky/hand", table=TABLE, hand="5")
+    assert "Neighbouring" not in page(client, "/agents/rocky/hand", table=TABLE, hand="4")
 
 
 def test_hands_are_paged_by_links(client: Client) -> None:  # VW-7, VW-10
@@ -90,9 +129,9 @@ def test_a_hand_shows_the_turns_of_this_agent_alone(client: Client) -> None:  # 
 def test_an_owners_page_touches_no_key_of_a_rival(client: Client, capture_redis: redis.Redis) -> None:  # RD-3
     from tests.capture.test_reading import Watched
 
-    play([turn("rocky", 0), turn("nit", 1)])
+    play([turn("rocky", 0), turn("nit", 1), turn("rocky", 2, hand=HAND + 1), turn("nit", 3, hand=HAND + 1)])
     with Watched(capture_redis) as watched:
-        client.get("/agents/rocky/hand", WHERE)
+        assert b'rel="next"' in client.get("/agents/rocky/hand", WHERE).content
         client.get("/agents/rocky/hand/part", WHERE | {"turn": "0", "part": "prompt"})
         client.post("/agents/rocky/keep", WHERE)
     assert watched.keys
@@ -121,7 +160,9 @@ def test_another_agents_turn_is_not_found_by_any_name(client: Client, path: str)
         client.get(f"/agent-capture/{path.rpartition('/')[2]}", asked | {"agent": "nit", "turn": "1"}),
     ]
     assert all(b"secret of nit" not in answer.content for answer in answers)
-    assert [answer.status_code for answer in answers[2:]] == [404, 404]
+    # The hand is one's own to open; nobody else's turn is in it.
+    mine = 200 if path == "hand" else 404
+    assert [answer.status_code for answer in answers] == [mine, mine, 404, 404]
 
 
 def test_a_version_leads_to_what_it_said(client: Client) -> None:  # VW-7
@@ -210,7 +251,7 @@ def test_a_maker_registers_once_and_speaks_of_recorded_turns_alone(monkeypatch: 
 # ---- keeping
 
 
-def test_a_flag_keeps_the_hand_and_the_kept_list_has_it(client: Client) -> None:  # VW-7, VW-5
+def test_keeping_a_hand_puts_it_into_the_kept_list(client: Client) -> None:  # VW-7, VW-5
     play([turn("rocky", 0), turn("nit", 1), turn("rocky", 2)])
     said = client.post("/agents/rocky/keep", WHERE, follow=True).content.decode()
     assert "Rocky: kept 2 turns" in said
@@ -219,17 +260,17 @@ def test_a_flag_keeps_the_hand_and_the_kept_list_has_it(client: Client) -> None:
     assert (f"{TABLE}:{HAND}" in kept, "Kept until you delete it." in kept) == (True, True)
 
 
-def test_a_flag_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
+def test_keeping_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
     play([turn("rocky", 0)])
     response = client.post("/agents/rocky/keep", WHERE, headers=HTMX)
     said = response.content.decode()
     assert_valid_html(response)
     assert "Rocky: kept 1 turn" in said
-    assert ("Stop keeping it" in said, "Flag this hand" in said) == (True, False)
+    assert ("Stop keeping it" in said, "Keep this hand" in said) == (True, False)
     assert 'id="status"' in said
 
 
-def test_a_flag_that_cannot_be_set_says_why(client: Client, settings) -> None:  # PIN-2, VW-5
+def test_what_cannot_be_kept_says_why(client: Client, settings) -> None:  # PIN-2, VW-5
     charge_all(charge("rocky", 0, is_fallback=True))
     assert "made no decision" in client.post("/agents/rocky/keep", WHERE, follow=True).content.decode()
     take_redis_away(settings)
@@ -257,7 +298,7 @@ def test_a_kept_hand_is_read_whole_when_its_day_is_over(client: Client, capture_
     capture_redis.flushdb()
     assert "response rocky.T-1.7.0" in page(client, "/agents/rocky/hand", **WHERE)
     gone = page(client, "/agents/rocky/hand", table=TABLE, hand="8")
-    assert ("captures live 24 hours" in gone, "Flag this hand" in gone) == (True, False)
+    assert ("captures live 24 hours" in gone, "Keep this hand" in gone) == (True, False)
 
 
 def test_looking_at_ones_own_turns_is_nobodys_business_and_an_operators_look_is_noted(client: Client) -> None:  # VW-7

@@ -1,11 +1,13 @@
-"""An owner in a browser: from the first version to a flagged hand, with script and without."""
+"""An owner in a browser: from the first version to a kept hand, with script and without."""
 
 import pytest
 import redis
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from agentlab.agents.models import Agent, AgentVersion
+from agentlab.agents.charge import Charge
+from agentlab.agents.ledger_rows import write
+from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
 from agentlab.agents.services import Draft, publish, whisper
 from capture.models import AgentCallRecord
 from tests.browser.site import Site, assert_accessible, assert_no_sideways_scroll
@@ -25,13 +27,13 @@ def story(capture_redis: redis.Redis, owner: User) -> None:
 
 
 @pytest.mark.parametrize("script", [True, False], ids=["with script", "without"])
-def test_from_the_cards_to_a_flagged_hand_and_back(site: Site, owner: User, story: None, script: bool) -> None:
+def test_from_the_cards_to_a_kept_hand_and_back(site: Site, owner: User, story: None, script: bool) -> None:
     # VW-7 VW-10
     page = site.open("/agents", owner, script=script)
-    page.get_by_role("link", name="Rocky").click()
+    page.get_by_role("link", name="Rocky", exact=True).click()
     page.get_by_role("link", name="T-4:184").click()
     expect(page.locator("article")).to_have_count(4)  # three decisions and a fallback
-    page.get_by_role("button", name="Flag this hand").click()
+    page.get_by_role("button", name="Keep this hand").click()
     expect(page.locator("main")).to_contain_text("Rocky: kept 3 turns")
     assert AgentCallRecord.objects.count() == 3
     page.get_by_role("link", name="Kept", exact=True).click()
@@ -56,9 +58,29 @@ def test_a_new_agent_is_named_written_and_whispered_to(site: Site, owner: User, 
     page.get_by_label("Whisper").fill("Watch the river.")
     page.get_by_role("button", name="Whisper").click()
     expect(page.locator("main")).to_contain_text("Watch the river.")
+    page.get_by_role("link", name="Withdraw").click()
+    page.get_by_role("button", name="Withdraw it").click()
+    expect(page.locator("main")).to_contain_text("Withdrawn: Duke is not told it again.")
+    expect(page.get_by_text("WITHDRAWN", exact=True)).to_be_visible()
 
 
-PAGES = ["/agents", "/agents/new", "/agents/rocky", "/agents/rocky/kept", HAND, "/agents/rocky/versions"]
+def test_a_whisper_is_seen_to_be_heard_without_a_reload_and_leads_to_the_turn(
+    site: Site, owner: User, story: None
+) -> None:  # HA-12 VW-10
+    said = Whisper.objects.get()
+    rocky = Agent.objects.get()
+    AgentDeployment.objects.create(agent=rocky, version=rocky.versions.first(), table_id="T-4", model="house")
+    page = site.open("/agents/rocky/whispers", owner)
+    expect(page.get_by_text("WAITING", exact=True)).to_be_visible()
+    row = InferenceCharge.objects.filter(agent_id="rocky", is_fallback=False).earliest("action_index")
+    charge = Charge("rocky", "T-4", 184, row.action_index, row.played_at, heard=(said.pk,))
+    write({charge.key: charge}, {})
+    expect(page.get_by_text("HEARD", exact=True)).to_be_visible()
+    page.get_by_role("link", name="hand T-4:184").click()
+    expect(page.locator(":target")).to_have_attribute("id", f"t{row.action_index}-rocky")
+
+
+PAGES = ["/", "/agents", "/agents/new", "/agents/rocky", "/agents/rocky/kept", HAND, "/agents/rocky/versions"]
 PAGES += ["/agents/rocky/versions/rocky-v2", "/agents/rocky/versions/new", "/agents/rocky/whispers"]
 PAGES += [HAND.replace("hand?", "unkeep?")]
 

@@ -18,8 +18,9 @@ from capture.models import AgentCallRecord
 from capture.prompt import Prompt
 from capture.reading import read_hand, read_hand_all
 from capture.service_key import WRONG_KEYS
-from capture.wire import HandJson, hand_from_json
+from capture.wire import HandJson, PinJson, RecentHandsJson, hand_from_json, pin_from_json, recent_from_json
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
+from tests.capture.test_buffer import put_another_kind
 
 API = "/internal/agent-capture/"
 KEY = "test-service-key"
@@ -73,6 +74,27 @@ def test_what_was_not_captured_is_left_out_and_what_was_empty_is_there() -> None
     assert None not in [*absent.values(), *empty.values()]
 
 
+def test_nothing_but_none_is_taken_for_nothing(capture_redis: redis.Redis) -> None:  # CAP-7
+    zeros = {"amount": 0, "asked_amount": 0, "input_tokens": 0, "output_tokens": 0, "cost": Decimal(0)}
+    write(turn("rocky", 0, knowledge=freeze({"memory": {}, "n": 0, "no": False}), decision=[{}, 0, False], **zeros))
+    write(turn("rocky", 1, knowledge=freeze({})))
+    for _ in ("from the buffer", "from the kept rows"):
+        first, second = get("hand", SCOPE).json()["turns"]
+        told = [first[name] for name in ("amount", "askedAmount", "inputTokens", "outputTokens", "cost")]
+        told += [first["knowledge"], first["decision"], second["knowledge"]]
+        # As text, since to Python 0 and False are equal.
+        assert json.dumps(told) == '[0, 0, 0, 0, 0, {"memory": {}, "n": 0, "no": false}, [{}, 0, false], {}]'
+        post("promote", SCOPE)
+        capture_redis.flushdb()
+
+
+def test_counts_beyond_32_bits_are_told(capture_redis: redis.Redis) -> None:  # RD-1
+    many = 3_000_000_000
+    play([turn("rocky", 0, input_tokens=many, output_tokens=many, amount=many)])
+    (said,) = get("hand", SCOPE).json()["turns"]
+    assert [said[name] for name in ("inputTokens", "outputTokens", "amount")] == [many] * 3
+
+
 def test_a_fallback_is_listed_with_the_four_things_absent() -> None:  # RD-1
     charge_all(charge("rocky", 0, is_fallback=True, fallback_reason="timed out"))
     (said,) = get("hand", SCOPE).json()["turns"]
@@ -104,6 +126,42 @@ def test_recent_hands_are_paged_newest_first() -> None:  # RD-6
     assert "nextBefore" not in last
 
 
+def test_a_line_says_how_many_turns_were_clamped_and_nothing_where_it_is_not_known() -> None:  # RD-6, CAP-7
+    charge_all(charge("rocky", 0, hand=1, change="clamp"), charge("rocky", 0, hand=2, change=""))
+    charge_all(charge("rocky", 0, hand=3, change=None))
+    said = {hand["handNumber"]: hand.get("clamped", "not said") for hand in get("hands").json()["hands"]}
+    assert said == {1: 1, 2: 0, 3: "not said"}
+
+
+def test_what_became_of_a_choice_is_told_when_its_record_is_gone() -> None:  # RD-1, CAP-7
+    charge_all(*(charge("rocky", index, change=word) for index, word in enumerate(["clamp", "", None])))
+    told = [said.get("change", "not said") for said in get("hand", SCOPE).json()["turns"]]
+    assert told == ["clamp", "not said", "not said"]
+
+
+def test_hosts_of_other_versions_are_understood() -> None:  # RD-5
+    import msgspec
+
+    play([turn("rocky", 0)])
+    new = {"whatComesNext": [1]}
+    hand, listed = get("hand", SCOPE).json() | new, get("hands").json()
+    pinned = post("promote", SCOPE).json() | new
+    del hand["listsWhole"], listed["hands"][0]["agentVersionIds"], pinned["damaged"]  # as before there were such
+    hand["turns"][0] |= new | {"change": "a word of later"}
+    (view,) = hand_from_json(msgspec.convert(hand, HandJson)).turns
+    assert (view.turn.prompt, view.change) == (turn("rocky", 0).prompt, "a word of later")
+    assert recent_from_json(msgspec.convert(listed, RecentHandsJson)).hands[0].clamped is None
+    assert pin_from_json(msgspec.convert(pinned, PinJson)).damaged == 0
+
+
+def test_a_damaged_list_of_turns_is_told(capture_redis: redis.Redis) -> None:  # RD-1, CAP-9
+    play([turn("rocky", 0)])
+    assert get("hand", SCOPE).json()["listsWhole"] is True
+    put_another_kind(capture_redis, f"hand:{{{TABLE}:{HAND}}}:rocky")
+    said = get("hand", SCOPE).json()
+    assert (said["listsWhole"], said["bufferAnswered"], len(said["turns"])) == (False, True, 1)
+
+
 def test_lists_can_be_of_some_agents_and_of_kept_hands_alone() -> None:  # RD-6
     play([turn("rocky", 0, hand=1), turn("nit", 1, hand=1)])
     play([turn("nit", 0, hand=2)])
@@ -117,7 +175,7 @@ def test_lists_can_be_of_some_agents_and_of_kept_hands_alone() -> None:  # RD-6
 def test_promotion_says_pinned_then_already_pinned_and_un_pinning_how_many_there_were() -> None:  # PIN-1, PIN-2
     play([turn("rocky", 0), turn("rocky", 2), turn("nit", 1)])
     assert post("promote", SCOPE).json() == {
-        "outcome": "pinned", "pinned": 2, "kept": 2, "turns": 2, "expired": 0, "lost": 0, "pending": 0,
+        "outcome": "pinned", "pinned": 2, "kept": 2, "turns": 2, "expired": 0, "lost": 0, "pending": 0, "damaged": 0,
     }  # fmt: skip
     assert post("promote", SCOPE).json()["outcome"] == "already_pinned"
     assert set(AgentCallRecord.objects.values_list("agent_id", flat=True)) == {"rocky"}
@@ -147,7 +205,7 @@ def test_a_silent_redis_is_503_for_a_pin_and_never_an_outcome(settings) -> None:
 
 EVERY = [
     ("get", "hand"), ("get", "hand-all"), ("get", "hands"), ("get", "today"), ("post", "promote"), ("post", "unpin"),
-    ("get", "../schema"),
+    ("get", "neighbours"), ("get", "../schema"),
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from agentlab.agents.models import InferenceCharge
 from capture.models import AgentCallRecord
 from capture.pinning import pin
-from capture.recent import AgentDay, RecentHands, recent_hands, today
+from capture.recent import AgentDay, Neighbours, RecentHands, last_day, neighbours, recent_hands
 from tests.capture.making import TABLE, charge, charge_all, play, turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
@@ -45,6 +45,33 @@ def test_a_line_counts_turns_fallbacks_losses_and_kept_ones() -> None:  # VW-1
     (hand,) = recent_hands().hands
     assert (hand.turns, hand.fallbacks, hand.lost, hand.kept, hand.fallback_only) == (4, 1, 1, 1, False)
     assert (hand.agent_ids, hand.actions) == (["rocky", "nit"], ["call", "call", "fold", "call"])
+
+
+@pytest.mark.parametrize(
+    ("words", "clamped"),
+    [
+        (["", "clamp", "verb", "clamp"], 2),
+        (["", "rename", "all_in", "verb"], 0),
+        ([None, "clamp"], 1),
+        ([None, None], None),
+        (["", None], None),
+        (["", "a word of a later version"], 0),
+    ],
+)
+def test_a_line_counts_the_clamped_turns_it_knows_of_and_an_unknown_one_is_not_none(
+    words: list[str | None], clamped: int | None
+) -> None:  # VW-1, HA-10
+    charge_all(*(charge("rocky", index, change=word) for index, word in enumerate(words)))
+    charge_all(charge("nit", 9, is_fallback=True))  # whose choice there was none of
+    assert recent_hands().hands[0].clamped == clamped
+    assert recent_hands(agent_ids=["nit"]).hands[0].clamped == 0
+
+
+def test_of_kept_hands_that_outlived_their_ledger_it_is_not_known_what_was_clamped() -> None:  # VW-7
+    play([turn("rocky", 0, change="clamp")])
+    pin(TABLE, 7, agent_id="rocky", actor=None)
+    InferenceCharge.objects.all().delete()
+    assert recent_hands(kept=True).hands[0].clamped is None
 
 
 def test_a_list_for_some_agents_counts_their_turns_alone() -> None:  # SF-1
@@ -98,21 +125,72 @@ def test_a_list_walks_an_index_and_never_sorts_the_ledger() -> None:  # VW-1, PF
             assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
-def test_a_day_is_since_midnight_utc_and_an_unknown_cost_is_not_zero() -> None:  # VW-7
+def test_a_day_is_the_last_24_hours_and_an_unknown_cost_is_not_zero() -> None:  # VW-7
     now = timezone.now()
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    yesterday = now - timedelta(hours=23, minutes=59)
     charge_all(
-        charge("rocky", 0, played_at=midnight, cost=Decimal("0.1")),
-        charge("rocky", 1, played_at=midnight, cost=None),
-        charge("rocky", 2, played_at=midnight, is_fallback=True, cost=Decimal("0.2")),
-        charge("rocky", 3, played_at=midnight - timedelta(microseconds=1), cost=Decimal("9")),
-        charge("nit", 4, played_at=midnight, cost=None),
+        charge("rocky", 0, played_at=yesterday, cost=Decimal("0.1")),
+        charge("rocky", 1, played_at=now, cost=None),
+        charge("rocky", 2, played_at=now, is_fallback=True, cost=Decimal("0.2")),
+        charge("rocky", 3, played_at=now - timedelta(hours=24, seconds=1), cost=Decimal("9")),
+        charge("nit", 4, played_at=yesterday, cost=None),
     )
-    assert today(["rocky", "nit", "bluffy"]) == {
-        "rocky": AgentDay(3, 1, Decimal("0.3"), 0),
-        "nit": AgentDay(1, 0, None, 0),
-        "bluffy": AgentDay(0, 0, None, 0),
+    assert last_day(["rocky", "nit", "bluffy"]) == {
+        "rocky": AgentDay(3, 1, Decimal("0.3"), 0, None),
+        "nit": AgentDay(1, 0, None, 0, None),
+        "bluffy": AgentDay(0, 0, None, 0, 0),
     }
+
+
+def test_clamped_turns_of_a_day_are_counted_where_it_is_known_of_all_or_of_one() -> None:  # VW-3
+    now = timezone.now()
+    charge_all(
+        charge("rocky", 0, played_at=now, change="clamp"),
+        charge("rocky", 1, played_at=now, change=None),
+        charge("nit", 2, played_at=now, change=""),
+        charge("nit", 3, played_at=now, is_fallback=True),
+        charge("bluffy", 4, played_at=now, change="rename"),
+        charge("bluffy", 5, played_at=now, change=None),
+    )
+    days = last_day(["rocky", "nit", "bluffy"])
+    assert {agent: day.clamped for agent, day in days.items()} == {"rocky": 1, "nit": 0, "bluffy": None}
+
+
+def test_a_hands_neighbours_are_the_agents_own_in_the_order_of_the_list() -> None:  # VW-7
+    at = [START + timedelta(minutes=minutes) for minutes in range(5)]
+    charge_all(
+        charge("rocky", 0, hand=1, played_at=at[0]),
+        charge("rocky", 4, hand=1, played_at=at[0]),
+        charge("nit", 0, hand=2, played_at=at[1]),
+        charge("rocky", 0, table="T-2", hand=1, played_at=at[2]),
+        charge("rocky", 0, hand=9, played_at=at[3]),
+        charge("rocky", 1, hand=10, played_at=at[3]),  # at the very same time
+        charge("nit", 3, hand=9, played_at=at[4]),
+    )
+    listed = [(hand.table_id, hand.hand_number) for hand in recent_hands(agent_ids=["rocky"]).hands]
+    assert listed == [(TABLE, 10), (TABLE, 9), ("T-2", 1), (TABLE, 1)]
+    for place, (newer, older) in zip(listed, zip([None, *listed], [*listed[1:], None], strict=False), strict=True):
+        assert neighbours(*place, agent_id="rocky") == Neighbours(older=older, newer=newer)
+    assert neighbours(TABLE, 2, agent_id="rocky") == Neighbours()
+
+
+def test_neighbours_are_found_without_sorting_the_ledger(django_assert_num_queries) -> None:  # PF-4
+    charge_all(*(charge(index=index, hand=hand) for hand in range(100) for index in range(4)))
+    with django_assert_num_queries(3):
+        found = neighbours(TABLE, 50, agent_id="rocky")
+    assert (found.older, found.newer) != (None, None)
+
+
+def test_a_hand_knows_the_versions_that_played_it() -> None:  # VW-7
+    charge_all(
+        charge("rocky", 0, agent_version_id="rocky-v2"),
+        charge("nit", 1, agent_version_id="nit-v1"),
+        charge("rocky", 2, agent_version_id="rocky-v2"),
+        charge("rocky", 3, agent_version_id=None),
+        charge("rocky", 4, agent_version_id="rocky-v3"),
+    )
+    assert recent_hands().hands[0].agent_version_ids == ["rocky-v2", "nit-v1", "rocky-v3"]
+    assert recent_hands(agent_ids=["nit"]).hands[0].agent_version_ids == ["nit-v1"]
 
 
 def test_kept_hands_are_counted_as_hands_and_per_agent() -> None:  # VW-7
@@ -122,4 +200,4 @@ def test_kept_hands_are_counted_as_hands_and_per_agent() -> None:  # VW-7
     play([turn("nit", 0, hand=1, table="T")])
     for table, hand in (("T", 1), ("T", 11), ("T:1", 1)):
         pin(table, hand, agent_id="rocky", actor=None)
-    assert {agent: day.kept_hands for agent, day in today(["rocky", "nit"]).items()} == {"rocky": 3, "nit": 0}
+    assert {agent: day.kept_hands for agent, day in last_day(["rocky", "nit"]).items()} == {"rocky": 3, "nit": 0}

@@ -55,6 +55,7 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     )
     write(turn("rocky", 3, knowledge=None, decision=None))
     charge_all(charge("rocky", 4, is_fallback=True, fallback_reason="timed out"), charge("rocky", 9, hand=8))
+    charge_all(charge("rocky", 5, change="clamp"), charge("rocky", 6, change=""))
     ours, theirs = both
     assert theirs.read_hand(TABLE, HAND, agent_id="rocky") == ours.read_hand(TABLE, HAND, agent_id="rocky")
     assert theirs.read_hand_all(TABLE, HAND) == ours.read_hand_all(TABLE, HAND)
@@ -62,7 +63,9 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     assert theirs.recent_hands(agent_ids=["nit"]) == ours.recent_hands(agent_ids=["nit"])
     page = ours.recent_hands(limit=1)
     assert theirs.recent_hands(page.next_before, 1) == ours.recent_hands(page.next_before, 1)
-    assert theirs.today(["rocky", "nobody"]) == ours.today(["rocky", "nobody"])
+    for hand in (HAND, 8, 99):
+        assert theirs.neighbours(TABLE, hand, agent_id="rocky") == ours.neighbours(TABLE, hand, agent_id="rocky")
+    assert theirs.last_day(["rocky", "nobody"]) == ours.last_day(["rocky", "nobody"])
 
 
 def test_keeping_over_there_is_noted_here_and_there(both: list[HandSource], ann: User) -> None:  # RD-5, PIN-2
@@ -84,7 +87,7 @@ def test_what_cannot_be_asked_is_refused_alike(both: list[HandSource]) -> None: 
         with pytest.raises(ValueError):
             source.recent_hands("no cursor")
         assert source.recent_hands(agent_ids=[]).hands == []
-        assert source.today([]) == {}
+        assert source.last_day([]) == {}
 
 
 def test_a_hand_of_a_host_without_its_redis_says_so(settings, both: list[HandSource]) -> None:  # RD-2

@@ -89,7 +89,7 @@ def test_a_fault_of_ours_shows_no_trace(client: Client, owner: User, monkeypatch
     def fails(*args: object, **kwargs: object) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr("agentlab.common.views.render", fails)
+    monkeypatch.setattr("agentlab.home.render", fails)
     client.raise_request_exception = False
     with override_settings(DEBUG=False):
         response = client.get("/")

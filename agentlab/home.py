@@ -1,0 +1,76 @@
+"""The home page: what this is, to somebody who is not signed in; what matters now, to somebody who is.
+
+It looks into every room, so it belongs to none. Its number of queries is the same however much there is.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from agentlab.agents.models import Agent
+from agentlab.common.access import User, is_operator, owned, visible
+from agentlab.persona.models import StudyRun
+from capture import losses
+from capture.agent_cards import cards, hand_rows
+from capture.company import names_of
+from capture.links import TurnLinks
+from capture.listing import present_recent
+from capture.sources import SourceError, hand_source
+from capture.views import BASE
+from factory.models import FactoryRun
+
+NEWEST = 6  # of each kind
+AGENTS = 12
+PLAYING = timedelta(minutes=2)  # a turn is asked for every few seconds, and a slow model gets a minute
+
+
+@login_not_required
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return render(request, "home/anonymous.html", {"local": settings.LOCAL})
+    now = datetime.now(UTC)
+    context = _at_the_tables(now) if is_operator(request.user) else _own_agents(request.user)
+    context |= {"runs": _newest(FactoryRun, request.user), "studies": _newest(StudyRun, request.user)}
+    return render(request, "home/home.html", context)
+
+
+def _newest(model: Any, user: User) -> list[Any]:
+    return list(visible(model.objects.select_related("owner"), user).order_by("-pk")[:NEWEST])
+
+
+def _at_the_tables(now: datetime) -> dict[str, Any]:
+    """For operators: the newest hands, whoever played them, and what capture lost."""
+    try:
+        recent = hand_source().recent_hands(limit=NEWEST)
+    except SourceError as error:
+        return {"everybody": True, "trouble": str(error)}
+    names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
+    last = max((hand.last_played_at for hand in recent.hands), default=None)
+    return {
+        "everybody": True,
+        "recent": present_recent(recent, TurnLinks(BASE), names, before="", open_hand=None),
+        "last": last,
+        "playing": last is not None and now - last < PLAYING,
+        # The ledger of another host is not ours to count.
+        "losses": None if settings.HOSTED_AGENT_URL else losses.lately(now),
+    }
+
+
+def _own_agents(user: User) -> dict[str, Any]:
+    """For an owner: how the own agents do, and their newest hands."""
+    mine = list(owned(Agent.objects.all(), user).order_by("name", "id")[: AGENTS + 1])
+    more, mine = len(mine) > AGENTS, mine[:AGENTS]
+    ids = [agent.pk for agent in mine]
+    names = {agent.pk: agent.name for agent in mine}
+    try:
+        days = hand_source().last_day(ids)
+        hands = hand_source().recent_hands(limit=NEWEST, agent_ids=ids).hands
+    except SourceError as error:
+        return {"cards": cards(mine, {}), "more": more, "trouble": str(error)}
+    return {"cards": cards(mine, days), "more": more, "hands": hand_rows(hands, names)}
