@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Django's command line. Without SECRET_KEY in the environment it works on this machine's local state."""
 
+import io
 import os
 import sys
 
@@ -9,6 +10,9 @@ OURS = {"agentlab", "capture", "factory"}
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # whatever the locale says: what is told may be in any script
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         run()
     except KeyboardInterrupt:  # before a command listens for it itself

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from agentlab.common.faults import without_words
 from factory import messages
 from factory.calls import AgentCall, Attachment, Included
 from factory.checks import CheckResult
@@ -172,7 +173,7 @@ class WorkflowRun:
         try:
             return self._session.send(plain)
         except Exception as error:
-            log.exception("the provider broke")
+            log.error("the provider broke: %s", without_words(error))
             return Reply(None, error=f"{type(error).__name__}: {error}")
 
     def _judge(self, reply: Reply, phase: Phase) -> "tuple[AttemptEnd, Included | _Setback]":

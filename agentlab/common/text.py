@@ -4,6 +4,7 @@ A browser does not show exact bytes (it drops NUL, turns CRLF into LF, hides dir
 is a display form; `Copy` and `Raw` read the stored text itself.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -69,6 +70,17 @@ def visible(text: str, find: str = "") -> SafeString:
 def plain(text: str) -> str:
     """The text with its odd characters as their signs and no markup: for attributes, titles and the live region."""
     return _ODD.sub(lambda match: _sign(match.group()), text)
+
+
+def on_a_terminal(text: str) -> str:
+    """Somebody else's words in a line that a command prints: nothing in them moves the cursor, turns the direction of
+    what follows or begins a line."""
+    return plain(text).replace("\n", "␊")
+
+
+def in_json(written: str) -> str:
+    """JSON that says the same, with its odd characters as `\\u` escapes; ordinary letters of every script stay."""
+    return _ODD.sub(lambda match: json.dumps(match.group())[1:-1], written)
 
 
 def contains(text: str, find: str) -> bool:

@@ -68,7 +68,7 @@ def _read_file(file: Path, seed: str | int | None) -> Iterator[Dealt]:
     try:
         if file.stat().st_size > MAX_FILE:
             raise Unplayable(f"larger than {MAX_FILE // 1024**2} MiB")
-        hands = tomllib.loads(file.read_text(), parse_float=Decimal)
+        hands = tomllib.loads(file.read_text(encoding="utf-8"), parse_float=Decimal)
     except OSError as error:
         yield Dealt(name, None, error.strerror or "cannot be read")
         return

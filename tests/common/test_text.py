@@ -1,5 +1,6 @@
 """Long texts as they are shown: inert, nothing invisible, and the exact text can be had back."""
 
+import json
 import re
 
 import pytest
@@ -14,6 +15,8 @@ from agentlab.common.text import (
     contains,
     encoded,
     first_line,
+    in_json,
+    on_a_terminal,
     plain,
     size,
     visible,
@@ -75,6 +78,26 @@ def test_ordinary_text_of_every_script_is_left_alone() -> None:
     text = "call $5, raise $10\n\tход игры · 你好 · می‌خواهم · 👩‍👩‍👧 · ♠︎"
     assert visible(text) == text
     assert plain(text) == text
+
+
+@given(ANY_TEXT)
+def test_foreign_words_stay_on_their_line_of_a_terminal(text: str) -> None:  # SF-4
+    said = on_a_terminal(text)
+    assert len(said.splitlines()) <= 1
+    assert plain(said) == said
+    assert not re.search("[\x00-\x08\x0a-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", said)
+
+
+@given(ANY_TEXT)
+def test_json_without_odd_characters_says_the_same(text: str) -> None:  # CAP-9
+    written = in_json(json.dumps({text: [text]}, ensure_ascii=False))
+    assert json.loads(written) == json.loads(json.dumps({text: [text]}))
+    assert plain(written) == written
+    written.encode()
+
+
+def test_json_keeps_the_letters_of_every_script() -> None:
+    assert in_json('"ход 你 🂡 \u202e\ud83e\U000e0041"') == '"ход 你 🂡 \\u202e\\ud83e\\udb40\\udc41"'
 
 
 def test_a_joiner_between_ascii_letters_is_odd() -> None:

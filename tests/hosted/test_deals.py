@@ -1,7 +1,10 @@
 """Real hands from PHH files, dealt as they were."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import tomllib
 from decimal import Decimal
 from pathlib import Path
@@ -140,6 +143,17 @@ def test_a_folder_goes_on_past_files_that_cannot_be_read(tmp_path: Path) -> None
         "e.phhs#2": "played",
         "z.phh": "Is a directory",
     }
+
+
+def test_files_are_utf8_whatever_the_locale_says(tmp_path: Path) -> None:  # HA-9
+    (tmp_path / "a.phh").write_text((HANDS / "pluribus_102_0.phh").read_text() + '\nevent = "α 🂡"\n', encoding="utf-8")
+    code = "from pathlib import Path; from agentlab.hosted.deals import Deals\n"
+    code += "import sys; print([one.refused for one in Deals(Path(sys.argv[1]), 1)])"
+    ascii_alone = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, env=ascii_alone, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("['']\n", "")
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])

@@ -1,5 +1,6 @@
 """`manage.py` where it cannot even begin: one line, or nothing, and no traceback."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,15 @@ def test_what_stops_it_before_a_command_begins_is_no_traceback(happens: str, cod
     assert done.returncode == code
     assert done.stderr.startswith(said)
     assert done.stderr.count("\n") == (1 if said else 0)
+
+
+def test_what_is_told_is_utf8_whatever_the_locale_says() -> None:  # SF-4
+    told = "α 🂡 × \ud83e"
+    begin = f"import manage\nmanage.run = lambda: print({told!a})\nmanage.main()"
+    ascii_alone = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run([sys.executable, "-c", begin], cwd=ROOT, capture_output=True, env=ascii_alone, timeout=60)
+    assert done.stdout.decode() == "α 🂡 × \\ud83e\n"  # a lone surrogate has no bytes in UTF-8
+    assert done.returncode == 0
 
 
 def test_a_fault_of_our_own_keeps_its_traceback() -> None:

@@ -20,6 +20,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.ledger import SpoolError
 from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.common import local_site
+from agentlab.common.text import on_a_terminal
 from agentlab.hosted import numbers
 from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
@@ -127,13 +128,13 @@ class Command(BaseCommand):
             "clamped": crew.clamped,
         }
         for source, reason in result.skipped.items():
-            self.stderr.write(f"not dealt: {source}: {reason}")
+            self.stderr.write(on_a_terminal(f"not dealt: {source}: {reason}"))
         if as_json:
             self.stdout.write(json.dumps({**counts, "tables": tables}))
         else:
             self.stdout.write(", ".join(f"{value} {name}" for name, value in counts.items()))
             for reason, turns in reasons:
-                self.stdout.write(f"fallback: {turns} × {reason or 'no reason known'}")
+                self.stdout.write(on_a_terminal(f"fallback: {turns} × {reason or 'no reason known'}"))
             self.stdout.write(f"tables: {' '.join(tables)}")
 
 
