@@ -319,6 +319,13 @@ def test_the_callout_fires_where_both_amounts_are_known_and_differ(asked: Any, s
     assert f"{sent}" in said.text
 
 
+def test_a_renamed_bet_that_was_clamped_too_has_the_callout() -> None:  # VW-3
+    said = remark(Move("bet", 33), Move("raise", 20), "clamp", (20, 20))
+    assert said == Remark(
+        "changed", "Changed on the way out: the response asked for 33; 20 reached the table (limit 20–20)."
+    )
+
+
 @pytest.mark.parametrize(
     ("asked", "sent"),
     [

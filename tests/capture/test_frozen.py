@@ -89,6 +89,7 @@ def test_every_value_has_a_json_form_that_ascii_json_can_say(value: Any) -> None
         [0, False, None, "", [], {}],
         ["\ud83e", {"\udc00": "\x00"}, "ход 🂡 \u202e\r\n"],
         '{"act":"fold"}',
+        {"picture": "data:image/png;base64,iVBORw0KGgo=", "nested": '"{\\"act\\":\\"fold\\"}"'},
         [b"\x00\xff", "bytes"],
         datetime.datetime(2026, 11, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
     ],

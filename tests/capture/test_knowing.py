@@ -42,6 +42,22 @@ def test_a_past_hand_is_one_line() -> None:
     assert known.past_hands[0].results == ["Rocky +20 with Ah Qd", "bluffy −20"]
 
 
+def test_an_action_that_the_table_forced_does_not_look_like_one_that_was_chosen() -> None:  # VW-2
+    log = [
+        hands.heard("nit", "fold", cause="timeout"),
+        hands.heard("rocky", "call", 500, allIn=True),
+        hands.heard("bluffy", "check", cause="disconnected"),
+        hands.heard("nit", "fold"),
+    ]
+    (line,) = arrange({"action_log": log}, {}).streets or []
+    assert line.actions == [
+        "nit folds (timeout)",
+        "rocky calls 500, all-in",
+        "bluffy checks (disconnected)",
+        "nit folds",
+    ]
+
+
 def test_what_is_absent_is_not_empty() -> None:  # CAP-7
     nothing = arrange({}, {})
     assert nothing.board is None
@@ -55,12 +71,12 @@ def test_any_shape_is_shown_whole_or_listed_by_its_name(arguments: dict[str, Any
     known = arrange(arguments, {})
     listed = {name for name, _ in known.others}
     placed = {
-        "state": known.facts or known.board is not None or known.hole_cards is not None or "state" in arguments,
+        "state": isinstance(arguments.get("state"), dict),
         "action_log": known.streets is not None,
         "hand_history": known.past_hands is not None,
         "notes": known.notes is not None,
         "whispers": known.whispers is not None,
-        "turn": "turn" in arguments,
+        "turn": isinstance(arguments.get("turn"), dict),
     }
     for name in arguments:
         assert name in listed or placed[name]

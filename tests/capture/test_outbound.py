@@ -154,6 +154,22 @@ def test_a_struct_hides_no_credential_nor_does_a_lone_surrogate() -> None:  # CA
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ('{"a":"\ud83e","token":"zzz"}', '{"a":"\ud83e","token":"[redacted]"}'),
+        ('{"\ud83e":{"apiKey":"zzz"}}', '{"\ud83e":{"apiKey":"[redacted]"}}'),
+        ('\ud83e {\\"token\\":\\"zzz\\"}', '\ud83e {\\"token\\":\\"[redacted]\\"}'),
+        (b'\xff{"token":"zzz"}\xfe', b'\xff{"token":"[redacted]"}\xfe'),
+        ([b"\xff", {"b": bytearray(b'{"secret":"zzz"}')}], [b"\xff", {"b": b'{"secret":"[redacted]"}'}]),
+    ],
+    ids=["beside", "as a name", "before", "bytes", "a bytearray"],
+)
+def test_text_that_is_no_utf8_hides_no_credential(text: Any, clean: Any) -> None:  # CAP-6
+    assert redact(text) == clean
+    assert redact({"deep": [text]}) == {"deep": [clean]}
+
+
 def test_a_message_too_deep_to_look_through_is_not_kept() -> None:  # CAP-6
     deep: Any = {"token": SECRET}
     for _ in range(900):

@@ -125,6 +125,25 @@ def test_no_content_is_on_the_spans_of_a_whole_hand_however_it_ends(traced: Span
         assert content not in said
 
 
+def test_what_is_on_the_span_of_one_turn_is_not_on_the_next(traced: Spans) -> None:  # CAP-13
+    recorder = TurnRecorder(Store())  # type: ignore[arg-type]
+    recorder.record(TURN)
+    recorder.record(Turn(TurnKey("nit", "T-1", 7, 5), Prompt("e"), ""))
+    assert recorder.close(10)
+    assert traced.spans[1].attributes == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.agent.id": "nit",
+        "gen_ai.conversation.id": "T-1:7",
+        "gen_ai.request.model": "",
+        "capture.table_id": "T-1",
+        "capture.hand_number": 7,
+        "capture.action_index": 5,
+        "capture.prompt.characters": 1,
+        "capture.response.characters": 0,
+        "capture.outcome": "recorded",
+    }
+
+
 def test_a_loss_is_on_the_span_with_its_reason(traced: Spans) -> None:  # CAP-13
     recorded(TURN, "Redis is down")
     (span,) = traced.spans

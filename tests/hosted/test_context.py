@@ -5,10 +5,12 @@ import time
 
 import pytest
 
-from agentlab.hosted import context
+from agentlab.hosted import context, reveal
 from agentlab.hosted.context import Script, assemble, build_turn_context
 from capture.knowledge import captures_knowledge, read_knowledge
+from tests.hosted.hands import make_hand, play
 from tests.hosted.scenes import game_state, hand_result, player_action, seat, seat_result, wire, your_turn
+from tests.hosted.test_reveal import facts
 
 SCRIPT = Script("Play poker.", "Be patient.", (("Pot odds", "Count them."), ("Position", "Mind it.")))
 WHISPER = {"author": "ada", "at": "2026-11-01 12:00", "text": "fold more"}
@@ -193,7 +195,18 @@ def test_positions_are_named_from_the_button_round(count, names):
 
 def test_one_agents_knowledge_and_prompt_hold_nobody_elses_cards_before_a_showdown():
     # HA-9
-    built = build_turn_context(**arguments(hand_history=[]))
-    knowledge = read_knowledge(built.knowledge)
-    assert all(entry["cards"] is None for entry in knowledge["state"]["seats"])
-    assert "shows" not in built.value
+    hand = make_hand([1000] * 3, cards=["2c7d", "AhAs", "KhKs"])
+    state = wire(reveal.game_state(facts(3), hand.view(), 2))
+    built = build_turn_context(**arguments(state=state, action_log=[], hand_history=[]))
+    told = f"{read_knowledge(built.knowledge)} {built.value}"
+    held = [card for cards in ("2c7d", "AhAs", "KhKs") for card in (cards[:2], cards[2:])]
+    assert [card for card in held if card in told] == ["Kh", "Ks"]
+
+
+def test_active_folded_all_in_and_absent_are_told_apart():
+    # HA-9
+    hand = play(make_hand([10_000, 10_000, 10_000, 300]), "f", 300)
+    state = wire(reveal.game_state(facts(5), hand.view(), 0))
+    lines = build_turn_context(**arguments(state=state)).value.splitlines()
+    told = [line.rpartition(", ")[2] for line in lines if line.startswith("seat ")]
+    assert told == ["active", "active", "folded", "all-in", "out"]

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from agentlab.hosted.decide import Legal, clamp, safe_action
+from capture.choice import parse_choice
 
 FACING = Legal(frozenset({"fold", "call", "raise"}), least=200, most=800, to_call=100, stack=700)
 FREE = Legal(frozenset({"check", "raise"}), least=100, most=700, to_call=0, stack=700)
@@ -66,6 +67,23 @@ def test_what_was_asked_for_is_kept_beside_what_is_sent():
     decision = clamp("raise", 5000, FACING)
     assert (decision.asked_amount, decision.amount) == (5000, 800)
     assert clamp("call", 300, FACING).asked_amount is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "legal", "sent"),
+    [
+        ('I considered {"action": "fold"} first.\n{"action": "raise", "amount": 5}', SHORT, ("call", None)),
+        ('Folding is safe, and so is a call. {"action": "raise", "amount": 5}', FACING, ("raise", 200)),
+        ('I would not raise here; raising is mad. {"action": "check"}', FACING, ("fold", None)),
+        ('To fold would be weak. {"action": "fold"}', FREE, ("check", None)),
+    ],
+)
+def test_an_illegal_choice_is_never_swapped_for_a_move_in_the_words_beside_it(answer, legal, sent):
+    # HA-6
+    choice = parse_choice(answer)
+    decision = clamp(choice.action, choice.amount, legal)
+    assert (decision.action, decision.amount) == sent
+    assert decision.change in ("clamp", "verb")
 
 
 def test_no_other_verb_is_guessed_at():

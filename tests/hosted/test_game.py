@@ -154,11 +154,23 @@ def test_short_all_ins_that_add_up_to_a_full_raise_let_everybody_raise() -> None
 
 
 # Pots, blinds, order ------------------------------------------------------------------------------------------
-def test_an_odd_chip_goes_to_the_first_winner_left_of_the_button_with_antes_and_three_all_ins() -> None:  # HA-9
-    cards = ["AhKh", "2c7d", "AdKd", "3c8d", "4c9d", "QsJc", "AsKs"]
+@pytest.mark.parametrize(
+    "moves",
+    [
+        (100, "f", "f", "f", "c", "c", "f"),
+        ("c", "f", "f", "f", 100, "c", "f", "c"),
+        ("c", "f", "f", "f", "c", 100, "f", "c", "c"),
+    ],
+    ids=["the loser shows first", "the one shows first", "the other shows first"],
+)
+def test_an_odd_chip_goes_to_the_first_winner_left_of_the_button_whoever_shows_first(
+    moves: tuple[str | int, ...],
+) -> None:
+    """HA-9: seven antes, three all-ins; indices 0 and 6 tie, and the dead hand between them moves no chip."""
+    cards = ["AhKh", "2c7d", "QsJc", "3c8d", "4c9d", "2d7h", "AsKs"]
     hand = make_hand([101] * 7, blinds=(1, 2), antes=[1] * 7, cards=cards, board="AcKc5h6s9s")
-    play(hand, 100, "f", "f", "f", "c", "c", "f")
-    assert hand.settlement().pots == ((309, {0: 103, 2: 103, 6: 103}),)
+    play(hand, *moves)
+    assert hand.settlement().pots == ((309, {0: 155, 6: 154}),)
     assert sum(stacks(hand)) == 707
 
 

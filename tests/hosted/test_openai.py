@@ -35,7 +35,7 @@ def failure(answer, *, timeout=5.0):
 
 def test_the_prompt_goes_out_exactly_and_the_answer_comes_back_exactly():
     # HA-5, CAP-9
-    prompt = "é 🂡 \r\n\x00 end"
+    prompt = 'é 🂡 \r\n\x00 data:image/png;base64,iVBORw0KGgo= {"apiKey": "x"} end'
     answer, requests = asked(says(completion("  Ж\r\n\ttail ")), prompt=prompt)
     assert answer.text == "  Ж\r\n\ttail "
     assert requests[0]["messages"] == [{"role": "user", "content": prompt}]

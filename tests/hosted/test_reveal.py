@@ -84,6 +84,27 @@ def test_shown_hands_are_shown_to_everybody_and_mucked_ones_to_nobody() -> None:
     assert {seat.seat: seat.cards for seat in state.seats} == {0: None, 1: None, 2: ["Ah", "As"]}
 
 
+def test_all_in_hands_are_shown_to_everybody_the_losers_too() -> None:  # HA-9
+    hand = make_hand([1000, 1000], cards=["AhAd", "KhQc"], board="As7c7d2s3h")
+    play(hand, 1000, "c")
+    state = reveal.game_state(facts(2), hand.view(), None)
+    result = reveal.hand_result(facts(2), hand, {0: "agent-0", 1: "agent-1"})
+    for seats in (state.seats, result.seats):
+        assert [seat.cards for seat in seats] == [["Ah", "Ad"], ["Kh", "Qc"]]
+
+
+def test_folded_all_in_active_and_absent_are_four_words_in_the_frame() -> None:  # HA-9
+    hand = play(make_hand([10_000, 10_000, 10_000, 300]), "f", 300)
+    state = reveal.game_state(facts(5), hand.view(), 0)
+    assert [(seat.status, seat.stack, seat.bet) for seat in state.seats] == [
+        ("active", 9950, 50),
+        ("active", 9900, 100),
+        ("folded", 10_000, 0),
+        ("all_in", 0, 300),
+        ("out", 1000, 0),
+    ]
+
+
 def test_only_reveal_makes_the_frames_that_hold_cards() -> None:  # HA-9
     makers = set()
     for path in HOSTED.glob("*.py"):

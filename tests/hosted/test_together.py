@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import json
 import os
+import re
 import signal
 from collections import Counter
 
@@ -170,6 +171,37 @@ def test_a_version_published_while_it_plays_is_seated_from_the_next_hand(capture
     versions = {hand: {turn.agent_version_id for turn in played} for hand, played in turns.items()}
     assert versions == {1: {first["rocky"]}, 2: {first["rocky"]}, 3: {"rocky-v2"}, 4: {"rocky-v2"}}
     assert len(report.envelopes) == 2  # two texts: nit and bluffy were published with the same words
+
+
+CARD = re.compile(r"\b[2-9TJQKA][cdhs]\b")
+
+
+def test_in_a_whole_hand_nobody_knows_or_is_told_anothers_cards(capture_redis, tmp_path):
+    # HA-9, RD-3
+    model = answers(tmp_path / "a", '{"action": "call"}')
+    for agent in AGENTS:
+        publish(agent, model=model)
+    key = Ed25519PrivateKey.generate()
+
+    async def run():
+        crew = Crew(issuer=TokenIssuer(key))
+        async with table_for(key) as table:
+            playing = [asyncio.create_task(crew.agent(agent, "t-1", table.url).run()) for agent in AGENTS]
+            await table.play(1)
+            await end(playing)
+        await crew.close()
+
+    asyncio.run(run())
+    turns = TurnBuffer(capture_redis).hand_all_turns("t-1", 1)
+    held = {agent: set(read_knowledge(own[0].knowledge)["state"]["holeCards"]) for agent, own in turns.items()}
+    assert sum(map(len, held.values())) == 6
+    assert sum(map(len, turns.values())) == 12  # everybody checks to the river
+    for agent, own in turns.items():
+        others = set().union(*(cards for other, cards in held.items() if other != agent))
+        for turn in own:
+            known = set(CARD.findall(json.dumps(read_knowledge(turn.knowledge)) + turn.prompt.text))
+            assert held[agent] <= known
+            assert not known & others
 
 
 def badly_behaved():
