@@ -59,7 +59,9 @@ class AgentCallRecordAdmin(ReadOnlyAdmin):
     prompt = _shown("prompt", lambda turn: turn.prompt.text)
     response_text = _shown("response", lambda turn: turn.response)
     reasoning_text = _shown("reasoning", lambda turn: turn.reasoning)
-    knew = _shown("what it knew", lambda turn: _json(read_knowledge(turn.knowledge)) if turn.knowledge else None)
+    knew = _shown(
+        "what it knew", lambda turn: _json(read_knowledge(turn.knowledge)) if turn.knowledge is not None else None
+    )
     sent = _shown("what it sent", lambda turn: None if turn.decision is None else _json(turn.decision))
 
     @admin.display(description="hand", ordering="table_id")

@@ -159,7 +159,8 @@ class TurnParts:
             return None
         return SentPart(
             f"{self._anchor}-sent",
-            [json_text(message) for message in turn.decision],
+            # A message that was text is that text: as JSON it would stand on the page encoded a second time.
+            [message if isinstance(message, str) else json_text(message) for message in turn.decision],
             self._raw("decision"),
             self._subject,
             self._setting.find,

@@ -204,7 +204,9 @@ def _filled(panel: TurnPanel, turn: Turn, same_as: int | None, setting: Setting)
         knew=knew,
         prompt=parts.prompt(turn, same_as),
         response=parts.text("said", "Response", "response", turn.response, is_open=True),
-        reasoning=parts.text("reasoned", "Reasoning", "reasoning", turn.reasoning) if turn.reasoning else None,
+        reasoning=parts.text("reasoned", "Reasoning", "reasoning", turn.reasoning)
+        if turn.reasoning is not None
+        else None,
         sent=parts.sent(turn),
     )
 

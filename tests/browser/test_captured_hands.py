@@ -5,10 +5,11 @@ import re
 import pytest
 import redis
 from django.contrib.auth.models import User
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from agentlab.agents.models import Agent
 from capture.models import AgentCallRecord
+from capture.prompt import Prompt
 from tests.browser.site import Site, assert_accessible, assert_no_sideways_scroll
 from tests.capture import hands
 
@@ -149,6 +150,26 @@ def test_new_hands_are_told_and_never_move_what_is_read(
     expect(page.get_by_role("link", name="1 new hand · show")).to_be_visible(timeout=15_000)
     expect(rows).to_have_count(1)
     page.get_by_role("link", name="1 new hand · show").click()
+def test_an_answer_that_comes_late_stands_under_its_own_turn(
+    site: Site, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-10
+    told = {"rocky": "what rocky was told", "nit": "what nit was told"}
+    played = [hands.captured(agent, index, prompt=Prompt("e", told[agent])) for index, agent in enumerate(told, 1)]
+    hands.store(capture_redis, played)
+    page = site.open(HAND, operator)
+    late: list[Route] = []
+    page.route("**/part?*agent=rocky*", lambda route: late.append(route))
+    rocky, nit = page.locator("#t1-rocky"), page.locator("#t2-nit")
+    with page.expect_request("**/part?*agent=rocky*"):
+        rocky.get_by_text("Prompt", exact=True).click()
+    nit.get_by_text("Prompt", exact=True).click()
+    expect(nit).to_contain_text(told["nit"])
+    late[0].continue_()
+    expect(rocky).to_contain_text(told["rocky"])
+    expect(nit).to_contain_text(told["nit"])
+    expect(nit).not_to_contain_text(told["rocky"])
+
+
     expect(rows).to_have_count(2)
 
 

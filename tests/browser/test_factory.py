@@ -1,12 +1,14 @@
 """The factory's pages in a real browser: an owner opens a run, reads the task, previews what was given."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error as PlaywrightError
+from playwright.sync_api import Page, Route, expect
 
 from factory.models import AgentAttemptInput, FactoryRun
 from factory.providers.rehearsal import Rehearsal
@@ -130,6 +132,25 @@ def test_an_attempt_opens_beside_its_run_and_closing_returns_to_its_row(
     expect(row).to_be_focused()
     assert page.url.endswith(f"/factory/runs/{run_id}")
     assert drawer.inner_text() == ""
+
+
+def test_the_attempt_that_was_asked_for_last_is_the_one_that_stays(
+    site: Site, owner: User, run_id: int
+) -> None:  # AI-1
+    page = site.open(f"/factory/runs/{run_id}", owner)
+    late: list[Route] = []
+    page.route("**/attempts/1", lambda route: late.append(route))
+    with page.expect_request("**/attempts/1"):
+        page.get_by_role("link", name="1 plan").click()
+    page.get_by_role("link", name="2 plan").click()
+    drawer = page.get_by_role("complementary", name="Attempt")
+    expect(drawer.get_by_role("heading", name="Attempt 2, plan")).to_be_visible()
+    with suppress(PlaywrightError):  # whoever asked for it may have given up
+        late[0].continue_()
+    page.wait_for_load_state("networkidle")
+    expect(drawer.get_by_role("heading", name="Attempt 2, plan")).to_be_visible()
+    assert page.url.endswith(f"/factory/runs/{run_id}/attempts/2")
+    site.said.clear()  # htmx's own word on the request that it gave up
 
 
 def test_on_a_phone_the_attempt_is_a_page(site: Site, owner: User, run_id: int) -> None:  # AI-1

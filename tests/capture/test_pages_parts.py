@@ -91,6 +91,9 @@ EXACT = [
     "\u202ertl 🂡 👩‍👧",
     "x" * 1_000_000,
     "![a](http://10.0.0.1/x) <b>",
+    '{"act":"fold"}',
+    '"{\\"act\\":\\"fold\\"}"',
+    "\\u4f60 is not 你",
 ]
 
 
@@ -129,6 +132,20 @@ def test_raw_knowledge_and_messages_are_json_that_loses_nothing(client: Client, 
 def test_what_was_captured_and_empty_is_an_empty_list(client: Client, store: redis.Redis) -> None:  # CAP-7
     hands.store(store, [hands.captured("rocky", 1, decision=[])])
     assert client.get("/agent-capture/raw", TURN | {"part": "decision"}).content == b"[]"
+
+
+def test_reasoning_that_was_empty_is_recorded_and_empty_wherever_it_is_asked_for(
+    client: Client, store: redis.Redis
+) -> None:  # CAP-7
+    hands.store(store, [hands.captured("rocky", 1, reasoning="")])
+    assert client.get("/agent-capture/raw", TURN | {"part": "reasoning"}).content == b""
+    part = client.get("/agent-capture/part", TURN | {"part": "reasoning"})
+    assert (part.status_code, b"Recorded, and empty." in part.content) == (200, True)
+    page = client.get("/agent-capture", {"table": "T-4", "hand": "184"}).content.decode()
+    assert "<h3>Reasoning</h3>" in page
+    hands.store(store, [hands.captured("rocky", 2, reasoning=None)], hand=185)
+    page = client.get("/agent-capture", {"table": "T-4", "hand": "185"}).content.decode()
+    assert "<h3>Reasoning</h3>" not in page
 
 
 @pytest.mark.parametrize("part", ["knowledge", "decision", "reasoning"])

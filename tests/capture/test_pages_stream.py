@@ -1,8 +1,10 @@
 """The page of a hand: who did what, in order, with the four things of each turn, and every absence told apart."""
 
+import html
 import re
 from datetime import UTC, datetime
 from typing import Any
+from decimal import Decimal
 
 import pytest
 import redis
@@ -14,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from agentlab.agents.models import Agent
 from capture.frozen import freeze
 from tests.capture import hands
+from capture.prompt import Prompt
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -214,18 +217,98 @@ def test_hostile_text_is_shown_literally(client: Client, capture_redis: redis.Re
     assert "<img" not in turn
 
 
-@pytest.mark.parametrize("table", ["//host", "../b", "a?c#d", 'a"b<c>', "стол 4", "a:b{c}%"])
-def test_an_odd_table_id_stays_on_this_site(
-    client: Client, capture_redis: redis.Redis, operator: User, table: str
+@pytest.mark.parametrize(
+    "odd", ["//example.test/a", "../b", "a?c#d", 'a"b<c>', "стол 4", "a:b{c}%", "A.$1 (host) {x}", r"\1 \g<0> .*"]
+)
+def test_odd_ids_stay_on_this_site_and_are_found_by_what_they_are(
+    client: Client, capture_redis: redis.Redis, operator: User, odd: str
 ) -> None:  # SF-2
-    hands.store(capture_redis, [hands.captured("rocky", 1)], table=table)
-    response = client.get("/agent-capture", {"table": table, "hand": "184"})
+    hands.store(capture_redis, [hands.captured(odd, 1)], table=odd)
+    here = {"table": odd, "hand": "184"}
+    response = client.get("/agent-capture", here)
     assert_valid_html(response)
-    links = re.findall(r'(?:href|hx-get|action)="([^"]*)"', response.content.decode())
-    assert links
+    page = response.content.decode()
+    links = [html.unescape(link) for link in re.findall(r'(?:href|hx-get|action)="([^"]*)"', page)]
     assert not [link for link in links if link.startswith("//") or not link.startswith(("/", "#", "?"))]
-    part = next(link for link in links if "part=prompt" in link).replace("&amp;", "&")
-    assert client.get(part).status_code == 200
+    parts = [link for link in links if "part=" in link]
+    assert {client.get(link).status_code for link in parts} == {200}
+    assert "1 · " + odd + " raises to 200" in html.unescape(words(turns_of(page).popitem()[1]))
+    kept = client.post("/agent-capture/keep", here | {"agent": odd}, follow=True)
+    assert f"{odd}: kept 1 turn" in html.unescape(words(kept.content.decode()))
+    searched = client.get("/agent-capture", here | {"agent": odd, "q": odd}).content.decode()
+    assert f"{odd} raises to 200" in html.unescape(words(searched))
+
+
+def test_what_was_captured_and_empty_is_never_taken_for_not_captured(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # CAP-7
+    turns = show(
+        client,
+        capture_redis,
+        hands.captured("rocky", 1, knowledge=freeze({"memory": {}, "seen": [], "said": ""})),
+        hands.captured("rocky", 2, knowledge=freeze({})),
+    )
+    for empty in ("empty object", "empty list", "empty text"):
+        assert empty in turns["t1-rocky"]
+    assert "<h3>Knew" in turns["t2-rocky"]
+    assert not any("not recorded" in turn for turn in turns.values())
+
+
+def test_zero_is_a_number_and_so_is_one_beyond_32_bits(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    nothing = {"input_tokens": 0, "output_tokens": 0, "cost": Decimal(0)}
+    many = {"input_tokens": 3_000_000_000, "output_tokens": 2**40, "cost": Decimal("1e9")}
+    turns = show(
+        client,
+        capture_redis,
+        hands.captured("rocky", 1, charge=nothing | {"duration_ms": 0}, **nothing),
+        hands.captured("rocky", 2, charge=many, **many),
+        hands.captured("rocky", 3, charge=dict.fromkeys(nothing), **dict.fromkeys(nothing)),
+    )
+    assert "0 in / 0 out$00 ms" in words(turns["t1-rocky"])
+    assert "3,000,000,000 in / 1,099,511,627,776 out$1,000,000,000.00" in words(turns["t2-rocky"])
+    assert " in / " not in words(turns["t3-rocky"])
+
+
+def test_a_search_in_any_script_finds_what_is_stored_in_every_part(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    said = "ход игры 🂡"
+    turn = hands.captured(
+        "rocky",
+        1,
+        prompt=Prompt("envelope", said),
+        response=said,
+        reasoning=said,
+        knowledge=freeze(hands.arguments(["Ah", "Ks"], plan=said)),
+        decision=[{"note": said}],
+    )
+    hands.store(capture_redis, [turn])
+    page = read(client, f"{HAND}&q=ХОД ИГРЫ")
+    assert page.count("<mark>ход игры</mark>") == 5
+    assert "5 parts with" in words(page)
+    assert "\\u0445" not in page
+
+
+def test_a_message_that_was_text_stands_as_that_text(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    sent = '{"type": "action", "action": "raise", "amount": 200}'
+    turn = show(client, capture_redis, hands.captured("rocky", 1, decision=[sent]))["t1-rocky"]
+    assert sent in html.unescape(turn)
+
+
+def test_text_nested_deeper_than_any_renderers_stack_is_plain_text(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # SF-2
+    deep: list[object] = []
+    for _ in range(450):
+        deep = [deep]
+    said = ">" * 5000 + " the end"
+    turn = show(client, capture_redis, hands.captured("rocky", 1, response=said, knowledge=freeze({"deep": deep})))
+    assert html.unescape(turn["t1-rocky"]).count(said) == 1
+    assert "<h3>Knew" in turn["t1-rocky"]
 
 
 def test_agents_that_share_a_name_are_told_apart_by_their_ids(

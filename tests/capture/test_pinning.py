@@ -20,6 +20,7 @@ from capture.durable import to_row
 from capture.models import AgentCallRecord
 from capture.pinning import Outcome, PinResult, pin, unpin
 from capture.reading import read_hand
+from capture.prompt import Prompt
 from capture.sources import LocalHands, SourceError
 from tests.capture.elsewhere import host_that
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
@@ -192,6 +193,19 @@ def test_the_table_itself_refuses_a_row_without_its_agent(field: str) -> None:  
 # ---- races
 
 ASKERS, PINS = 2, 50
+
+
+@pytest.mark.django_db
+def test_letting_go_takes_no_prompt_from_whoever_was_told_the_same(capture_redis: redis.Redis) -> None:  # PIN-2 CAP-8
+    prompt = Prompt("an envelope that two agents share", "x")
+    play([turn("rocky", 0, prompt=prompt), turn("nit", 1, prompt=prompt)])
+    keep("rocky"), keep("nit")
+    unpin(TABLE, HAND, agent_id="rocky", actor=None)
+    (still,) = read_hand(TABLE, HAND, agent_id="rocky").turns  # its day is not over
+    assert (still.kept, still.turn.prompt) == (False, prompt)
+    capture_redis.flushdb()
+    (kept,) = read_hand(TABLE, HAND, agent_id="nit").turns
+    assert (kept.kept, kept.turn.prompt) == (True, prompt)
 
 
 def _pins_in_threads(rounds: int, threads: int) -> list[list[int]]:

@@ -10,16 +10,17 @@ from django.test.utils import CaptureQueriesContext
 
 from agentlab.agents.models import InferenceCharge
 from capture.models import AgentCallRecord
-from capture.pinning import pin
+from capture.pinning import PinResult, pin
 from capture.prompt import Prompt
 from capture.reading import Hand, TurnView, read_hand, read_hand_all
+from capture.recent import recent_hands
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
 
 
-def keep(agent: str = "rocky", hand: int = HAND) -> None:
-    pin(TABLE, hand, agent_id=agent, actor=None)
+def keep(agent: str = "rocky", hand: int = HAND) -> PinResult:
+    return pin(TABLE, hand, agent_id=agent, actor=None)
 
 
 def places(hand: Hand) -> list[tuple[int, str]]:
@@ -340,3 +341,7 @@ def test_a_day_passes_in_two_seconds(settings, capture_redis: redis.Redis) -> No
     assert [(view.agent_id, view.turn) for view in hand.turns] == [
         ("rocky", turn("rocky", 0)), ("nit", None), ("rocky", turn("rocky", 2)),
     ]  # fmt: skip
+    gone = keep("nit")  # list, hand and pin say the same of what has expired
+    assert (gone.outcome, gone.kept, gone.turns, gone.expired) == ("nothing_to_capture", 0, 1, 1)
+    (listed,) = recent_hands().hands
+    assert (listed.turns, listed.kept, listed.lost) == (3, 2, 0)

@@ -432,6 +432,25 @@ def test_an_empty_list_says_what_to_do(owner: Client) -> None:
     assert "manage.py factory run" in page(owner, "/factory")
 
 
+def test_sums_beyond_32_bits_are_shown(owner: Client, ada: User) -> None:  # FA-13
+    row = bare_run(ada)
+    AgentAttempt.objects.bulk_create(
+        AgentAttempt(
+            attempt_id=f"{number:032x}",
+            run=row,
+            number=number,
+            phase="build",
+            provider="pi",
+            state="succeeded",
+            input_tokens=3_000_000_000,
+            output_tokens=3_000_000_000,
+        )
+        for number in (1, 2)
+    )
+    assert "6,000,000,000 / 6,000,000,000" in page(owner, "/factory")
+    assert "3,000,000,000/3,000,000,000" in page(owner, f"/factory/runs/{row.pk}")
+
+
 # Weight ----------------------------------------------------------------------------------------------------------
 
 
