@@ -3,13 +3,17 @@
 
 import importlib
 import logging
+import signal
+import threading
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from agentlab.persona.processes import WINDOW, Processes, Work
 
 CONNECT_WITHIN = 10.0  # seconds for a scheduler to answer
+LOGGERS = ("distributed", "distributed.client", "distributed.core", "distributed.scheduler", "tornado.application")
 SHAPES = "inline, processes:N, dask:ADDRESS or dask-local:N"
 
 
@@ -65,7 +69,8 @@ class Dask:
             distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise ExecutorError("Dask is not installed: pip install -c constraints.txt -e '.[cluster]'") from None
-        logging.getLogger("distributed").setLevel(logging.ERROR)
+        for name in LOGGERS:
+            logging.getLogger(name).setLevel(logging.ERROR)
         self.deaths: tuple[type[BaseException], ...] = (distributed.KilledWorker,)
         try:
             self._open(distributed, address, count)
@@ -78,14 +83,15 @@ class Dask:
 
     def _open(self, distributed: Any, address: str, count: int) -> None:
         if count:
-            self._cluster = distributed.LocalCluster(
-                n_workers=count,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                silence_logs=logging.ERROR,
-            )
+            with _deaf_children():
+                self._cluster = distributed.LocalCluster(
+                    n_workers=count,
+                    threads_per_worker=1,
+                    processes=True,
+                    host="127.0.0.1",
+                    dashboard_address="127.0.0.1:0",
+                    silence_logs=logging.ERROR,
+                )
         self._client = distributed.Client(self._cluster or address, timeout=CONNECT_WITHIN, set_as_default=False)
         self._client.wait_for_workers(1, timeout=CONNECT_WITHIN)
 
@@ -105,11 +111,27 @@ class Dask:
         """Dask does not say which jobs run, and ends none."""
 
     def close(self) -> None:
-        """The end of client and cluster, whatever state they are in."""
+        """The end of client and cluster, whatever state they are in. What they say of being ended is no news."""
+        for name in LOGGERS:
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         for part in (self._client, self._cluster):
             if part is not None:
                 with suppress(Exception):
                     part.close(timeout=CONNECT_WITHIN)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that begin here leave Ctrl-C, which a terminal sends to all, to the runner. Only a main thread can say
+    so."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _can_work() -> None:
