@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from agentlab.common.text import plain
+
 WIDTH, HEIGHT = 320, 150
 LEFT, RIGHT, TOP, BOTTOM = 38, 8, 8, 22
 _COLUMNS = WIDTH - LEFT - RIGHT
@@ -82,14 +84,14 @@ def line_chart(chart: LineChart) -> SafeString:
     lines = format_html_join(
         "",
         '<path class="line line-{}" d="{}"><title>{}</title></path>',
-        ((s.kind, _path(s.points, x_range, y_range), s.name) for s in chart.series if s.points),
+        ((s.kind, _path(s.points, x_range, y_range), plain(s.name)) for s in chart.series if s.points),
     )
     return format_html(
         '<svg class="chart" viewBox="0 0 {} {}" role="{}" aria-label="{}">{}{}{}{}</svg>',
         WIDTH,
         HEIGHT,
         "group" if any(marker.href for marker in chart.markers) else "img",  # an image may hold no links
-        f"{chart.title}. {chart.about}".strip(),
+        plain(f"{chart.title}. {chart.about}".strip()),
         _axes(x_range, y_range, chart.x_label),
         lines,
         _markers(chart.markers, x_range),

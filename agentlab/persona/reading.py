@@ -3,6 +3,7 @@ hidden."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -131,8 +132,12 @@ def probes(run: StudyRun, number: int | None = None, *, drifted: bool = False, l
     return found
 
 
+def probe_total(run: StudyRun, number: int) -> int:
+    return TraceEvent.objects.filter(run=run, persona=number, kind="probed").count()
+
+
 def probe_counts(run: StudyRun) -> dict[str, int]:
-    """{"kept": …, "drifted": …}"""
+    """{"kept": …, "drifted": …, "unanswered": …}"""
     rows = TraceEvent.objects.filter(run=run, kind="probed").values_list("label").annotate(count=Count("turn"))
     return dict(rows.order_by())
 
@@ -172,11 +177,16 @@ def turn_rows(run: StudyRun, number: int, first: int, last: int) -> list[TurnRow
 
 def state_of(run: StudyRun, number: int) -> PersonaState | None:
     """The persona's last checkpoint; None before its first, and where it cannot be read."""
-    stored = Checkpoint.objects.filter(run=run, persona=number).values_list("state", flat=True).first()
-    try:
-        return read_state(bytes(stored)) if stored else None
-    except Invalid:
-        return None
+    return states_of(run, [number]).get(number)
+
+
+def states_of(run: StudyRun, numbers: Iterable[int]) -> dict[int, PersonaState]:
+    """The last checkpoints of these personas, as far as they can be read."""
+    states = {}
+    for number, stored in Checkpoint.objects.filter(run=run, persona__in=list(numbers)).values_list("persona", "state"):
+        with suppress(Invalid):
+            states[number] = read_state(bytes(stored))
+    return states
 
 
 def last_turn_of(run: StudyRun, number: int) -> int:

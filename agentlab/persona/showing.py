@@ -33,6 +33,8 @@ def belief_chart(
         series.append(Series("median", _points(found.turns, middle), "strong"))
     if chosen in lines:
         series.append(Series(names.get(chosen, ""), _points(found.turns, lines[chosen]), "chosen"))
+    elif not several:
+        series += [Series(names.get(n, str(n)), _points(found.turns, line)) for n, line in lines.items()]
     last = next((value for value in reversed(middle) if not math.isnan(value)), math.nan)
     about = f"Stance of {len(lines)} personas by turn, from -1 against to 1 for; the median ends at {_number(last)}."
     if not several:
@@ -41,7 +43,7 @@ def belief_chart(
 
 
 def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
-    """For each turn and topic: lowest, median, highest, and the chosen persona's own."""
+    """For each turn and topic: lowest, median, highest, and the chosen persona's own; of a single one its own alone."""
     columns = ["turn"]
     values: list[list[float]] = []
     for topic in sorted(found.lines):
@@ -52,6 +54,9 @@ def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
         if chosen in lines:
             columns.append(f"{topic}, {name}")
             values.append(lines[chosen])
+        elif len(lines) == 1:
+            columns.append(topic)
+            values += lines.values()
     rows = [[str(turn), *map(_number, of_turn)] for turn, *of_turn in zip(found.turns, *values, strict=True)]
     return Table(columns, rows[:ROWS], max(0, len(rows) - ROWS)) if values else Table(columns, [])
 
@@ -63,7 +68,7 @@ def reaction_charts(counted: dict[str, dict[int, int]], turns: Sequence[int]) ->
     """One small chart an action, all on one scale; where turns are thinned out, each point sums those since the
     last."""
     binned = {action: _binned(counts, turns) for action, counts in sorted(counted.items())}
-    most = max((max(counts) for counts in binned.values()), default=1)
+    most = max((max(counts) for counts in binned.values()), default=0) or 1  # a scale has a length
     charts = []
     for action, counts in binned.items():
         total = sum(counts)
@@ -85,7 +90,7 @@ def reaction_table(counted: dict[str, dict[int, int]], turns: Sequence[int]) -> 
 
 def signed(value: float) -> str:
     """`+0.36`; a change too small for two digits keeps more."""
-    return f"{value:+.2f}" if abs(value) >= 0.005 or not value else f"{value:+.1g}"
+    return f"{value or 0.0:+.2f}" if abs(value) >= 0.005 or not value else f"{value:+.1g}"  # 0 has no sign of its own
 
 
 def _binned(counts: dict[int, int], turns: Sequence[int]) -> list[int]:

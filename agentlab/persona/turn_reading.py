@@ -36,8 +36,8 @@ class BeliefRow:
 
 @dataclass
 class TurnPage:
-    """`arrival` where it is turn 0. `unread` are the sequences of events that cannot be read. `difference` is the first
-    place, up to this turn, where the trace does not hold."""
+    """`unread` are the sequences of events that cannot be read. `difference` is the first place, up to this turn, where
+    the trace does not hold; `rebuilt` says whether it holds up to the turn before."""
 
     turn: int
     reacted: Reacted | None = None
@@ -51,6 +51,11 @@ class TurnPage:
     replayed_sha256: str = ""
     difference: Difference | None = None
     unread: list[int] = field(default_factory=list)
+    rebuilt: bool = True
+
+    @property
+    def broken_before(self) -> bool:
+        return self.difference is not None and self.difference.turn < self.turn
 
 
 def read_turn(run: StudyRun, persona: StudyPersona, turn: int) -> TurnPage | None:
@@ -60,7 +65,9 @@ def read_turn(run: StudyRun, persona: StudyPersona, turn: int) -> TurnPage | Non
     if not events:
         return None
     page = TurnPage(turn, unread=[sequence for sequence, event in events if event is None])
-    before = fold(run.study_sha256, persona.key, stored_events(run, persona.number, turn=turn - 1)).state
+    earlier = fold(run.study_sha256, persona.key, stored_events(run, persona.number, turn=turn - 1))
+    page.rebuilt = earlier.difference is None
+    before = earlier.state if page.rebuilt else None
     after = fold(run.study_sha256, persona.key, stored_events(run, persona.number, turn=turn))
     page.difference = after.difference
     page.replayed_sha256 = after.state.sha256() if after.state and not after.difference else ""

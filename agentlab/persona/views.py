@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -15,14 +16,16 @@ from django.views.decorators.http import require_POST, require_safe
 from django_htmx.http import HttpResponseStopPolling
 
 from agentlab.common.charts import Marker
-from agentlab.common.paging import numbered, page_number
+from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock
 from agentlab.persona import exporting, reading, showing, verifying
+from agentlab.persona.adapters import paid
 from agentlab.persona.events import Arrived, Snapshot
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.replaying import stored_events
 from agentlab.persona.runs import head_of
+from agentlab.persona.study import StudyHead
 from agentlab.persona.trace import fold
 from agentlab.persona.turn_reading import TurnPage, compare_states, read_turn
 
@@ -30,6 +33,7 @@ PAGE = 25
 TURNS = 50  # of a persona on one page
 MEMORIES = 100  # of a persona on its page
 CHOICES = 500  # personas in the select; more are reached through the list
+LONGEST_NAME = 100
 LARGEST = 2**63 - 1  # a larger number is in no database
 TEXTS = {"shown": "Text", "prompt": "Prompt", "response": "Response", "text": "What it wrote"}
 
@@ -59,9 +63,10 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
     context = {
         **_standing(run),
         "study": made,
-        "topics": sorted(made.rules.topics),
+        "topics": sorted(made.rules.topics) if made else sorted(found.lines),
         "chosen": chosen,
-        "choices": run.people.all()[:CHOICES],
+        "choices": _choices(run, chosen),
+        "query": _query(request),
         "charts": [showing.belief_chart(topic, found, names, at, markers) for topic in sorted(found.lines)],
         "table": showing.belief_table(found, at, chosen.name if chosen else ""),
         "drawn": len(names),
@@ -69,6 +74,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
         "reactions": showing.reaction_charts(counted, turns),
         "reaction_table": showing.reaction_table(counted, turns),
         "probe_counts": reading.probe_counts(run),
+        "probe_turns": _probe_turns(run, made),
         "drifts": _named(run, reading.probes(run, drifted=True, limit=20)),
         "people": people,
         "pager": pager,
@@ -107,7 +113,9 @@ def persona(request: HttpRequest, number: int, key: str) -> HttpResponse:
     who = _who(run, key)
     found = reading.trajectories(run, [who.number])
     state = reading.state_of(run, who.number)
-    last = state.counters.turns if state else 0
+    last = reading.last_turn_of(run, who.number)
+    probe_total = reading.probe_total(run, who.number)
+    made = head_of(run)
     pages = max(1, -(-last // TURNS))
     page = page_number(request.GET.get("page"), pages)
     newest = last - (page - 1) * TURNS
@@ -117,7 +125,10 @@ def persona(request: HttpRequest, number: int, key: str) -> HttpResponse:
         "who": who,
         "arrived": _arrived(run, who),
         "state": state,
-        "calls": head_of(run).calls(who.number, run.personas),
+        "calls": made.calls(who.number, run.personas) if made else 0,
+        "last": last,
+        "probe_turns": _probe_turns(run, made),
+        "probe_total": probe_total,
         "charts": [
             showing.belief_chart(topic, found, {}, who.number, _reflections(run, who)) for topic in sorted(found.lines)
         ],
@@ -143,7 +154,7 @@ def turn(request: HttpRequest, number: int, key: str, turn: int) -> HttpResponse
         "run": run,
         "who": who,
         "page": page,
-        "tau": made.rules.tau,
+        "tau": made.rules.tau if made else None,
         "last": reading.last_turn_of(run, who.number),
         "blocks": _blocks(run, who, page),
         "largest": max((row.recalled.score for row in page.recalled), default=0.0),
@@ -196,15 +207,22 @@ def _turn(run: StudyRun, who: StudyPersona, turn: int) -> TurnPage:
 
 def _plain(key: str) -> bool:
     """Could this be a persona's id? PostgreSQL refuses to be asked about a NUL."""
-    return 0 < len(key) <= 100 and "\0" not in key
+    return 0 < len(key) <= LONGEST_NAME and "\0" not in key
 
 
 def _standing(run: StudyRun) -> dict[str, Any]:
-    """What `persona/_standing.html` shows: status, progress, replay."""
+    """What `persona/_standing.html` shows: status, progress, replay.
+
+    A verification whose process is gone is not called running. While a runner writes, there is nothing to verify yet.
+    """
     failed = run.people.exclude(failed="")
+    writes = run.status == StudyRun.Status.RUNNING
+    verifies = run.replay == StudyRun.Replay.RUNNING and not run.cut_off
     return {
         "run": run,
-        "moves": run.status == StudyRun.Status.RUNNING or run.replay == StudyRun.Replay.RUNNING,
+        "may_verify": (not writes or run.silent) and not verifies,
+        "paid": paid(run.model, run.embedder),
+        "moves": writes or verifies,
         "total": run.personas * run.turns_each,
         "checkpoint_bytes": reading.checkpoint_bytes(run),
         "last_turn": reading.last_turn(run),
@@ -231,29 +249,53 @@ def _reflections(run: StudyRun, who: StudyPersona) -> list[Marker]:
     ]
 
 
-def _paged(request: HttpRequest, rows: Any) -> tuple[Any, Any]:
+def _paged(request: HttpRequest, rows: Any, anchor: str = "") -> tuple[Any, Pager]:
+    """A page of rows, and links to its neighbours that keep what else was asked for and lead to `anchor`."""
     pages = max(1, -(-rows.count() // PAGE))
     page = page_number(request.GET.get("page"), pages)
-    kept = {"persona": request.GET["persona"]} if request.GET.get("persona") else {}
-    return rows[(page - 1) * PAGE : page * PAGE], numbered(request.path, page, pages, **kept)
+    kept = {name: request.GET[name] for name in ("persona", "q") if request.GET.get(name)}
+    pager = numbered(request.path, page, pages, **kept)
+    links = {name: link + anchor for name in ("newer_url", "older_url") if (link := getattr(pager, name))}
+    return rows[(page - 1) * PAGE : page * PAGE], replace(pager, **links)
 
 
-def _people(request: HttpRequest, run: StudyRun) -> tuple[list[dict[str, Any]], Any]:
+def _people(request: HttpRequest, run: StudyRun) -> tuple[list[dict[str, Any]], Pager]:
     """A page of the study's personas with what each has done so far."""
-    query = request.GET.get("q", "").strip()
+    query = _query(request)
     rows = run.people.all()
-    if query and "\0" not in query:
+    if query:
         rows = rows.filter(Q(name__icontains=query) | Q(key__icontains=query))
-    found, pager = _paged(request, rows)
-    counts = reading.counts_by_persona(run, [one.number for one in found])
-    people = []
-    for one in found:
-        state = reading.state_of(run, one.number)
-        counted = counts.get(one.number, {})
-        people.append(
-            {"who": one, "state": state, **{k: counted.get(k, 0) for k in ("reacted", "reflected", "drifted")}}
-        )
+    found, pager = _paged(request, rows, "#personas")
+    numbers = [one.number for one in found]
+    counts, states = reading.counts_by_persona(run, numbers), reading.states_of(run, numbers)
+    counted = {number: counts.get(number, {}) for number in numbers}
+    people = [
+        {
+            "who": one,
+            "state": states.get(one.number),
+            **{kind: counted[one.number].get(kind, 0) for kind in ("reacted", "reflected", "kept", "drifted")},
+        }
+        for one in found
+    ]
     return people, pager
+
+
+def _query(request: HttpRequest) -> str:
+    """The name that is looked for; "" where it can be nobody's."""
+    query = request.GET.get("q", "").strip()[:LONGEST_NAME]
+    return "" if "\0" in query else query
+
+
+def _choices(run: StudyRun, chosen: StudyPersona | None) -> list[StudyPersona]:
+    """The first personas, and the chosen one wherever it stands."""
+    first = list(run.people.all()[:CHOICES])
+    return [chosen, *first] if chosen and chosen not in first else first
+
+
+def _probe_turns(run: StudyRun, made: StudyHead | None) -> int:
+    """The turn of the first probe; 0 where there will be none."""
+    every = made.rules.probe_every if made else 0
+    return every if every <= run.turns_each else 0
 
 
 def _named(run: StudyRun, rows: list[reading.ProbeRow]) -> list[dict[str, Any]]:
@@ -297,7 +339,7 @@ def _belief_lines(run: StudyRun) -> Iterator[str]:
         snapshot = reading.readable(payload)
         if isinstance(snapshot, Snapshot):
             for one in snapshot.beliefs:
-                yield _csv_line([keys[number], turn, _inert(one.topic), one.stance, one.confidence])
+                yield _csv_line([keys.get(number, number), turn, _inert(one.topic), one.stance, one.confidence])
 
 
 def _csv_line(cells: list[object]) -> str:

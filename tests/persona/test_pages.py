@@ -3,23 +3,27 @@
 import csv
 import io
 import json
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from agentlab.persona import verifying
 from agentlab.persona.executors import Inline
-from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.ports import PortFailed
 from agentlab.persona.replaying import Moving, verify
 from agentlab.persona.runner import Runner
 from agentlab.persona.runs import create
+from agentlab.persona.showing import signed
 from agentlab.persona.study import read_study
 from tests.pages import assert_no_inline_code, assert_valid_html
 
-from .making import study, written
+from .making import crowd, study, written
 
 pytestmark = pytest.mark.django_db
 
@@ -160,8 +164,9 @@ def test_replay_has_four_states_in_words(run, olga) -> None:  # PE-6
         return _client(olga).get(reverse("study", args=[run.pk])).content.decode()
 
     assert "Not verified" in page()
-    StudyRun.objects.update(replay="running")
+    StudyRun.objects.update(replay="running", replayed_at=timezone.now())
     assert "VERIFYING" in page()
+    assert "Verify now" not in page()
     assert "hx-trigger" in page()
     verify(run)
     assert "Replay gives the same state ✓" in page()
@@ -186,9 +191,10 @@ def test_an_unreadable_event_is_said_and_breaks_no_page(run, olga) -> None:  # P
             assert b"".join(response)
         else:
             assert response.status_code in (200, 286), url
-    page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 5])).content.decode()
-    assert "cannot be read" in page
-    assert "not the same ✗" in page
+    for turn, said in ((4, "not the same ✗"), (5, "cannot be compared")):
+        page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", turn])).content.decode()
+        assert "cannot be read" in page
+        assert said in page
     assert "cannot be read" in _client(olga).get(reverse("study", args=[run.pk])).content.decode()
 
 
@@ -265,8 +271,6 @@ def test_empty_states_say_the_next_step(olga, tmp_path) -> None:
 def test_a_page_of_many_personas_takes_a_constant_number_of_queries(
     tmp_path, olga, django_assert_max_num_queries
 ) -> None:
-    from .making import crowd
-
     run = Runner(create(read_study(written(tmp_path, crowd(80, 3))), executor="i", owner_id=olga.pk), Inline()).go()
     client = _client(olga)
     with django_assert_max_num_queries(60):
@@ -303,7 +307,7 @@ def test_a_second_press_begins_no_second_verification(run) -> None:  # PE-6
 
 
 def test_a_run_that_is_written_to_meanwhile_is_not_called_different(run, monkeypatch) -> None:  # PE-6
-    def moved(given):
+    def moved(given, on_progress):
         StudyRun.objects.update(events=given.events + 5)
 
     monkeypatch.setattr("agentlab.persona.replaying._first_difference", moved)
@@ -319,3 +323,171 @@ def test_operators_look_up_runs_in_the_admin_and_change_nothing(run) -> None:  #
         assert client.get(f"/admin/persona/{path}/").status_code == 200
         assert client.get(f"/admin/persona/{path}/add/").status_code == 403
     assert client.get(f"/admin/persona/studyrun/{run.pk}/change/").status_code == 200
+
+
+def _page(user: User, run: StudyRun, name: str = "study", *rest, **query) -> str:
+    response = _client(user).get(reverse(name, args=[run.pk, *rest]), query)
+    assert_valid_html(response)
+    return response.content.decode()
+
+
+def _study(tmp_path, owner: User, content: dict, stop: bool = False) -> StudyRun:
+    run = create(read_study(written(tmp_path, content)), executor="inline", owner_id=owner.pk)
+    return run if stop else Runner(run, Inline()).go()
+
+
+def test_a_verification_that_was_cut_off_is_not_called_running_and_may_be_begun_again(run, olga) -> None:  # PE-6
+    StudyRun.objects.update(replay="running", replayed_at=timezone.now() - timedelta(minutes=3))
+    page = _page(olga, run)
+    assert "Not verified: a verification was cut off" in page
+    assert "VERIFYING" not in page
+    assert "Verify now" in page
+    assert "hx-trigger" not in page
+    assert "verification is running" not in _client(olga).get("/personas").content.decode()
+
+
+def test_a_run_that_is_being_written_is_not_offered_for_verification(run, olga) -> None:  # PE-6
+    StudyRun.objects.update(status="running", replay="not_verified", updated_at=timezone.now())
+    page = _page(olga, run)
+    assert "RUNNING" in page
+    assert "Not verified: the trace is being written." in page
+    assert "Verify now" not in page
+
+
+def test_a_run_that_nothing_is_heard_of_is_not_called_running(run, olga) -> None:  # PE-5 PE-6
+    StudyRun.objects.update(status="running", updated_at=timezone.now() - timedelta(minutes=9))
+    page = _page(olga, run)
+    assert "SILENT" in page
+    assert "RUNNING" not in page
+    assert f"manage.py study resume {run.pk}" in page
+    assert "Verify now" in page
+    assert "SILENT" in _client(olga).get("/personas").content.decode()
+
+
+def test_a_resume_that_may_pay_again_says_so(run, olga) -> None:  # PE-5 PE-8
+    again = "again that were under way when it ended"
+    StudyRun.objects.update(status="stopped")
+    assert again not in _page(olga, run)
+    StudyRun.objects.update(model="openai:gpt")
+    assert f"A resume makes the calls of openai:gpt {again}" in _page(olga, run)
+    StudyRun.objects.update(status="complete")
+    assert again not in _page(olga, run)
+
+
+def test_a_study_of_one_persona_draws_it_and_has_its_numbers(tmp_path, olga) -> None:  # PE-6
+    run = _study(tmp_path, olga, study(personas=[{"id": "ada"}]))
+    response = _client(olga).get(reverse("study", args=[run.pk]))
+    [chart] = response.context["charts"]
+    assert [series.kind for series in chart.series] == ["strong"]
+    assert response.context["table"].columns == ["turn", "levy"]
+    assert len(response.context["table"].rows) == 4
+    page = response.content.decode()
+    assert "nothing yet" not in page
+    assert "Faint" not in page
+    assert "1 persona<" in page
+
+
+def test_pages_of_personas_keep_what_was_asked_for_and_stay_where_they_are(tmp_path, olga) -> None:  # VW-10
+    run = _study(tmp_path, olga, crowd(80, 1))
+    page = _page(olga, run, q="p", persona="p3")
+    assert "?persona=p3&amp;q=p&amp;page=2#personas" in page
+    assert '<input type="hidden" name="persona" value="p3">' in page
+    assert "p79" in _page(olga, run, q="p", page="4")
+
+
+def test_a_persona_beyond_the_choices_is_among_them_when_it_is_chosen(tmp_path, olga, monkeypatch) -> None:  # VW-10
+    monkeypatch.setattr("agentlab.persona.views.CHOICES", 3)
+    run = _study(tmp_path, olga, crowd(8, 1))
+    assert '<option value="p7" selected>' in _page(olga, run, persona="p7")
+    assert '<option value="p7"' not in _page(olga, run)
+
+
+@pytest.mark.parametrize(
+    ("probes", "turns", "said"),
+    [
+        (None, 3, "This study puts no probes."),
+        ({"every": 9, "opinions": ["levy"]}, 3, "This study puts no probes."),
+        ({"every": 2, "fields": ["age"]}, 3, "No probe applied"),
+    ],
+)
+def test_a_study_without_probes_promises_none(tmp_path, olga, probes, turns: int, said: str) -> None:  # PE-11
+    run = _study(tmp_path, olga, study(probes=probes, schedule={"turns": turns}))
+    page = _page(olga, run)
+    assert said in page
+    assert "no drift" not in page
+    own = _page(olga, run, "study-persona", "ada")
+    assert ("no probe applies to it" if "applied" in said else said) in own
+
+
+def test_the_first_probe_is_announced(tmp_path, olga) -> None:  # PE-11
+    content = study(probes={"every": 2, "opinions": ["levy"]})
+    run = _study(tmp_path, olga, content, stop=True)
+    assert "The first probe comes in turn 2." in _page(olga, run)
+    assert "The first probe comes in turn 2." in _page(olga, run, "study-persona", "ada")
+
+
+def test_an_unanswered_probe_is_told_apart_from_drift(tmp_path, olga, monkeypatch) -> None:  # PE-11
+    def away(self, prompt: str) -> str:
+        raise PortFailed("asleep")
+
+    monkeypatch.setattr("agentlab.persona.adapters.complete_rules.RuleModel.complete", away)
+    content = study(tier_b={"budget": 0}, probes={"every": 3, "fields": ["age"]})
+    run = _study(tmp_path, olga, content)
+    page = _page(olga, run)
+    assert "0 answers as expected, none drifted, 2 without an answer that can be measured." in page
+    assert "drift ⚠" not in page + _page(olga, run, "study-persona", "ada")
+    assert "no answer that can be measured" in _page(olga, run, "study-turn", "ada", 3)
+
+
+def test_more_probes_than_a_page_holds_are_counted(tmp_path, olga) -> None:  # PE-11
+    run = _study(tmp_path, olga, study(probes={"every": 1, "opinions": ["levy"]}, schedule={"turns": 205}))
+    assert "The first 200 of 205" in _page(olga, run, "study-persona", "ada")
+
+
+def test_a_checkpoint_that_cannot_be_read_is_not_called_an_empty_life(run, olga) -> None:  # PE-6
+    Checkpoint.objects.filter(run=run).update(state=b"\x00")
+    page = _page(olga, run, "study-persona", "ada")
+    assert "Its last checkpoint cannot be read." in page
+    assert "No memories yet" not in page
+    assert "It has been shown nothing yet." not in page
+    assert reverse("study-turn", args=[run.pk, "ada", 12]) in page
+
+
+def test_a_turn_after_a_break_of_the_trace_says_where_it_breaks(run, olga) -> None:  # PE-6
+    TraceEvent.objects.filter(run=run, persona=0, turn=4, sequence=0).update(label="praise")
+    page = _page(olga, run, "study-turn", "ada", 7)
+    assert "The trace breaks before this turn" in page
+    assert reverse("study-turn", args=[run.pk, "ada", 4]) in page
+    assert "cannot be compared" in page
+    assert "not at all" not in page  # what it was before is not known
+    assert "This turn&#x27;s trace does not hold" in _page(olga, run, "study-turn", "ada", 4)
+
+
+@pytest.mark.parametrize("data", [None, b"\x00"])
+def test_a_study_whose_definition_is_gone_still_shows_its_trace(run, olga, data: bytes | None) -> None:  # SF-4
+    if data is None:
+        StudyDefinition.objects.all().delete()
+    else:
+        StudyDefinition.objects.update(data=data)
+    for url in _urls(run):
+        response = _client(olga).get(url)
+        assert response.status_code in (200, 286, 404), url
+    assert "What this study was made of cannot be read" in _page(olga, run)
+
+
+def test_events_and_checkpoints_of_nobody_break_no_page(run, olga) -> None:  # SF-4
+    StudyPersona.objects.filter(run=run, key="bo").delete()
+    for url in _urls(run):
+        response = _client(olga).get(url)
+        assert b"".join(response) if response.streaming else response.status_code in (200, 286), url
+
+
+def test_odd_letters_in_a_name_are_visible_in_charts_too(tmp_path, olga) -> None:  # SF-2
+    run = _study(tmp_path, olga, study(personas=[{"id": "ada", "name": "A\u202edA"}, {"id": "bo"}]))
+    for page in (_page(olga, run, persona="ada"), _page(olga, run, "study-persona", "ada")):
+        assert "\u202e" not in page
+        assert "RLO" in page
+
+
+def test_nothing_has_no_sign() -> None:
+    assert [signed(value) for value in (-0.0, 0.0, -0.004, 0.126)] == ["+0.00", "+0.00", "-0.004", "+0.13"]
