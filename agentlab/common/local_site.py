@@ -6,24 +6,33 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
 POOL = logging.getLogger("psycopg.pool")
 
 
 def prepare() -> None:
-    """Migrates the local site's database. Elsewhere migrating is the operator's step, and this does nothing.
+    """Migrates the local site's database. Elsewhere migrating is the operator's step, and this looks whether it was
+    taken.
 
     Raises CommandError with one line where the database cannot be used.
     """
-    if not settings.LOCAL:
-        return
     with _pool_warnings() as why:
         try:
-            call_command("migrate", interactive=False, verbosity=0)
+            if settings.LOCAL:
+                call_command("migrate", interactive=False, verbosity=0)
+            behind = not settings.LOCAL and _is_behind()
         except DatabaseError as error:
             said = [str(error).splitlines()[0], *why]
             raise CommandError(f"the database cannot be used: {said[-1]}") from None
+    if behind:
+        raise CommandError("the database's schema is not up to date: `manage.py migrate` first")
+
+
+def _is_behind() -> bool:
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextlib.contextmanager
