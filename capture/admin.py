@@ -6,11 +6,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from agentlab.agents.services import agents_called
+from agentlab.common.admin_lists import SearchesIds, when
 from agentlab.common.readonly_admin import ReadOnlyAdmin
 from agentlab.common.text import ON_DEMAND_BYTES, visible
 from capture.durable import from_row
@@ -43,12 +45,13 @@ def _json(value: Any) -> str:
 
 
 @admin.register(AgentCallRecord)
-class AgentCallRecordAdmin(ReadOnlyAdmin):
+class AgentCallRecordAdmin(SearchesIds, ReadOnlyAdmin):
     list_display = ("hand", "agent_id", "action_index", "agent_version_id", "model", "captured_at", "pinned_at")
     list_display_links = ("action_index",)
-    list_filter = ("pinned_at",)
-    search_fields = ("agent_id", "table_id", "=hand_number", "agent_version_id")
-    search_help_text = "An agent, a table, a hand's number or a version"
+    list_filter = (when("pinned_at"),)
+    sortable_by = ("pinned_at",)
+    search_fields = id_fields = ("agent_id", "table_id", "hand_number", "agent_version_id")
+    search_help_text = "An agent, a table, a version or a hand by its whole id, or an agent by its name"
     ordering = ("-pinned_at", "-id")
     fields = (
         *("hand", "agent_id", "action_index", "agent_version_id", "model", "captured_at", "pinned_at"),
@@ -64,10 +67,13 @@ class AgentCallRecordAdmin(ReadOnlyAdmin):
     )
     sent = _shown("what it sent", lambda turn: None if turn.decision is None else _json(turn.decision))
 
-    @admin.display(description="hand", ordering="table_id")
+    @admin.display(description="hand")
     def hand(self, row: AgentCallRecord) -> str:
         query = urlencode({"table": row.table_id, "hand": row.hand_number})
         return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
+
+    def named(self, word: str) -> Q:
+        return Q(agent_id__in=agents_called(word))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentCallRecord]:
         """A list shows no content, so it fetches none."""

@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 
+from agentlab.common.admin_lists import SearchesIds, when
 from agentlab.common.models import AuditEntry
 from agentlab.common.readonly_admin import ReadOnlyAdmin
 
@@ -10,8 +11,10 @@ admin.site.index_title = "What is stored"
 
 
 @admin.register(AuditEntry)
-class AuditEntryAdmin(ReadOnlyAdmin):
+class AuditEntryAdmin(SearchesIds, ReadOnlyAdmin):
     list_display = ("at", "actor_name", "deed", "agent_id", "table_id", "hand_number", "detail")
-    list_filter = ("deed", "at")
-    search_fields = ("actor_name", "agent_id", "table_id")
+    list_filter = ("deed", when("at"))
+    sortable_by = ("at",)
+    search_fields = id_fields = ("actor_name", "agent_id", "table_id")
+    search_help_text = "A person, an agent or a table by its whole id, or one hand as table:hand"
     ordering = ("-at", "-id")

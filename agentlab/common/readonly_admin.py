@@ -8,6 +8,8 @@ from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model
 from django.http import HttpRequest
 
+from agentlab.common.admin_lists import BoundedList, BoundedPages
+
 if TYPE_CHECKING:
     Admin = admin.ModelAdmin[Any]
 else:
@@ -31,9 +33,13 @@ class SearchableAdmin(Admin):
 class ReadOnlyAdmin(SearchableAdmin):
     """Operators may look and search; adding, changing and deleting are refused, in bulk as well."""
 
-    show_full_result_count = False  # a second count of a table that only grows
+    paginator = BoundedPages
+    show_full_result_count = False  # that would count the whole table after all
     actions = None
     list_per_page = 50
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return BoundedList
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
