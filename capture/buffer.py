@@ -8,7 +8,7 @@ Ids are escaped so that none can reach another's key. Works with redis-py's `Red
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote_from_bytes
 
@@ -34,12 +34,18 @@ class BufferUnavailable(Exception):
     """Redis did not answer, or refused. The message names the kind of trouble, never content."""
 
 
+class DamagedKey(BufferUnavailable):
+    """One key holds another kind of value than ours. Redis answers, and other keys may well be whole."""
+
+
 class Turns(list[Turn]):
-    """Whole turns in action order. `damaged`: keys whose record is there but cannot be rebuilt, and why."""
+    """Whole turns in action order. `damaged`: keys whose record is there but cannot be rebuilt, and why. `unlisted`:
+    agents whose own list of turns is damaged; of theirs only those are here that were asked for by their index."""
 
     def __init__(self, turns: Iterable[Turn] = ()) -> None:
         super().__init__(turns)
         self.damaged: dict[TurnKey, str] = {}
+        self.unlisted: set[str] = set()
 
 
 class Encoded:
@@ -123,10 +129,11 @@ class TurnBuffer:
 
     # ---- reading
 
-    def hand_turns(self, table_id: str, hand_number: int, *, agent_id: str) -> Turns:
-        """This agent's whole turns of the hand, in action order. Touches no key of another agent. Raises
-        BufferUnavailable where Redis does not answer."""
-        return self.turns_of_agents(table_id, hand_number, [agent_id])
+    def hand_turns(self, table_id: str, hand_number: int, *, agent_id: str, known: Iterable[int] = ()) -> Turns:
+        """This agent's whole turns of the hand, in action order. Touches no key of another agent. `known`: action
+        indices to look for where the agent's list of them is damaged. Raises BufferUnavailable where Redis does not
+        answer."""
+        return self.turns_of_agents(table_id, hand_number, [agent_id], known={agent_id: known})
 
     def hand_all_turns(self, table_id: str, hand_number: int) -> dict[str, list[Turn]]:
         """The operator's read: the whole turns of every agent in the buffer, by agent id."""
@@ -137,42 +144,61 @@ class TurnBuffer:
         return turns
 
     def agents(self, table_id: str, hand_number: int) -> list[str]:
-        """Who has turns of this hand in the buffer, sorted."""
+        """Who has turns of this hand in the buffer, sorted. Raises DamagedKey where that list is none."""
         _check_hand(table_id, hand_number)
-        members = self._answer([("SMEMBERS", _agents_key(table_id, hand_number))])[0]
+        members = self._run([("SMEMBERS", _agents_key(table_id, hand_number))])[0]
+        if _is_damaged(members):
+            raise DamagedKey("the list of who played is damaged")
         return sorted({agent_id for member in members if (agent_id := _agent_id(member)) is not None})
 
-    def turns_of_agents(self, table_id: str, hand_number: int, agent_ids: Iterable[str]) -> Turns:
-        """The whole turns of these agents, in action order: three round trips for any number of agents and turns."""
+    def turns_of_agents(
+        self,
+        table_id: str,
+        hand_number: int,
+        agent_ids: Iterable[str],
+        *,
+        known: Mapping[str, Iterable[int]] | None = None,
+    ) -> Turns:
+        """The whole turns of these agents, in action order: three round trips for any number of agents and turns.
+        `known`: for each agent the action indices to look for where its own list of them is damaged."""
         _check_hand(table_id, hand_number)
         hands = [TurnKey(agent_id, table_id, hand_number, 0) for agent_id in agent_ids]
-        found = self._answer([("SMEMBERS", _hand_key(hand)) for hand in hands])
-        members = ((hand, index) for hand, indices in zip(hands, found, strict=True) for index in indices)
-        named = {key for hand, index in members if (key := _key_of(hand, index)) is not None}
-        if not named:
-            return Turns()
-        keys = sorted(named, key=lambda key: (key.action_index, key.agent_id))
-        # One slot, so one MGET also on a cluster.
-        return self._rebuilt(keys, self._answer([("MGET", *map(_turn_key, keys))])[0])
-
-    def _rebuilt(self, keys: list[TurnKey], stored: list[bytes | None]) -> Turns:
         turns = Turns()
+        named: set[TurnKey] = set()
+        lists = self._run([("SMEMBERS", _hand_key(hand)) for hand in hands])
+        for hand, indices in zip(hands, lists, strict=True):
+            if _is_damaged(indices):
+                turns.unlisted.add(hand.agent_id)
+                indices = (known or {}).get(hand.agent_id, ())
+            named.update(key for index in indices if (key := _key_of(hand, index)) is not None)
+        if named:
+            self._rebuild(sorted(named, key=lambda key: (key.action_index, key.agent_id)), turns)
+        return turns
+
+    def _rebuild(self, keys: list[TurnKey], turns: Turns) -> None:
+        """Adds the turns under these keys. What is not there has expired, or was evicted before its hand's index."""
+        # One slot, so one MGET also on a cluster.
+        stored = dict(zip(keys, self._answer([("MGET", *map(_turn_key, keys))])[0], strict=True))
         records: dict[TurnKey, dict[str, Any]] = {}
-        for key, data in zip(keys, stored, strict=True):
-            if data is None:  # expired or evicted before its hand's index
-                continue
+        for key, data in stored.items():
             try:
-                records[key] = read_record(data)
+                if data is not None:
+                    records[key] = read_record(data)
             except TurnError as error:
                 turns.damaged[key] = str(error)
         hashes = list({record["envelope"] for record in records.values()})
-        envelopes = dict(zip(hashes, self._answer([("GET", _envelope_key(name)) for name in hashes]), strict=True))
+        missing = [key for key, data in stored.items() if data is None]
+        # MGET says of a key that holds no text that it is not there; its type tells the two apart.
+        asked = [("GET", _envelope_key(name)) for name in hashes] + [("TYPE", _turn_key(key)) for key in missing]
+        replies = self._run(asked)
+        envelopes = dict(zip(hashes, replies, strict=False))
+        kinds = zip(missing, replies[len(hashes) :], strict=True)
+        turns.damaged |= {key: "its key holds no record" for key, kind in kinds if _is_another_kind(kind)}
         for key, record in records.items():
             try:
                 turns.append(_whole(key, record, envelopes[record["envelope"]]))
             except TurnError as error:
                 turns.damaged[key] = str(error)
-        return turns
 
     # ---- Redis
 
@@ -197,9 +223,12 @@ class TurnBuffer:
             raise BufferUnavailable(why(error)) from None
 
 
-def _whole(key: TurnKey, record: dict[str, Any], envelope: bytes | None) -> Turn:
+def _whole(key: TurnKey, record: dict[str, Any], envelope: Any) -> Turn:
+    """`envelope` is what Redis said to the question for it."""
     if envelope is None:
         raise TurnError("its envelope is gone")
+    if _is_damaged(envelope):
+        raise TurnError("the key of its envelope holds no text")
     try:
         turn = decode_turn(record, bytes_text(envelope))
     except UnicodeDecodeError:
@@ -207,6 +236,22 @@ def _whole(key: TurnKey, record: dict[str, Any], envelope: bytes | None) -> Turn
     if turn.key != key:
         raise TurnError("the record belongs to another turn")
     return turn
+
+
+def _is_another_kind(reply: Any) -> bool:
+    """Whether TYPE names something that is no text. A record that was written since MGET looked is text, and no
+    damage; where TYPE is not allowed nothing is known."""
+    return isinstance(reply, bytes) and reply not in (b"none", b"string")
+
+
+def _is_damaged(reply: Any) -> bool:
+    """Whether Redis says that this one key holds another kind of value than was asked for. Raises BufferUnavailable
+    for any other error: that one is not the key's alone."""
+    if not isinstance(reply, Exception):
+        return False
+    if isinstance(reply, redis.ResponseError) and str(reply).startswith("WRONGTYPE"):
+        return True
+    raise BufferUnavailable(why(reply))
 
 
 # ---- keys
@@ -252,7 +297,7 @@ def _agent_id(member: bytes) -> str | None:
     return agent_id
 
 
-def _key_of(hand: TurnKey, index: bytes) -> TurnKey | None:
+def _key_of(hand: TurnKey, index: bytes | int) -> TurnKey | None:
     try:
         return TurnKey(hand.agent_id, hand.table_id, hand.hand_number, int(index))
     except ValueError:

@@ -59,7 +59,12 @@ def _why_nothing(result: PinResult) -> str:
 
 
 def _unkept(result: PinResult) -> list[tuple[int, str]]:
-    return [(result.expired, "expired"), (result.lost, "lost"), (result.pending, "not known to be recorded")]
+    return [
+        (result.expired, "expired"),
+        (result.damaged, "damaged"),
+        (result.lost, "lost"),
+        (result.pending, "not known to be recorded"),
+    ]
 
 
 def _turns(count: int) -> str:

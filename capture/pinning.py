@@ -11,6 +11,7 @@ from agentlab.agents.models import CaptureOutcome, InferenceCharge
 from agentlab.common import audit
 from agentlab.common.access import User
 from agentlab.common.models import Deed
+from capture.buffer import DamagedKey
 from capture.durable import to_row
 from capture.models import AgentCallRecord
 from capture.reading import check_hand, hot_buffer
@@ -26,7 +27,7 @@ class Outcome(StrEnum):
 class PinResult:
     """What a pin did, counted in this agent's own turns of the hand; fallbacks, which made no decision, not among them.
 
-    turns = kept + expired + lost + pending.
+    turns = kept + expired + damaged + lost + pending.
     """
 
     outcome: Outcome
@@ -36,6 +37,7 @@ class PinResult:
     expired: int  # were recorded, and the buffer has let go of them
     lost: int  # were never recorded: dropped or failed
     pending: int  # whether they were recorded is not known
+    damaged: int = 0  # their record is there and cannot be rebuilt; 0 also from a host that does not tell them apart
 
 
 def pin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult:
@@ -45,9 +47,13 @@ def pin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -
     after which nothing was kept or all of it: the rows come in one transaction. `actor` is None for the service.
     """
     check_hand(table_id, hand_number, agent_id)
-    turns = hot_buffer().hand_turns(table_id, hand_number, agent_id=agent_id)
     scope = {"table_id": table_id, "hand_number": hand_number, "agent_id": agent_id}
+    # The ledger first: what it calls recorded was in the buffer by then, and is not found to have expired.
     charges = {charge.action_index: charge for charge in InferenceCharge.objects.filter(**scope)}
+    decided = [index for index, charge in charges.items() if not charge.is_fallback]
+    turns = hot_buffer().hand_turns(table_id, hand_number, agent_id=agent_id, known=decided)
+    if turns.unlisted and not decided:
+        raise DamagedKey("its list of turns is damaged, and the ledger has none")
     now = timezone.now()
     rows = []
     for turn in turns:
@@ -59,7 +65,7 @@ def pin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -
         if pinned:
             audit_turns(actor, Deed.KEPT, table_id, hand_number, agent_id, pinned)
     kept = set(AgentCallRecord.objects.filter(**scope).values_list("action_index", flat=True))
-    return _result(pinned, kept, charges)
+    return _result(pinned, kept, {key.action_index for key in turns.damaged} - kept, charges)
 
 
 def unpin(table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> int:
@@ -91,13 +97,14 @@ def _insert_new(rows: Sequence[AgentCallRecord]) -> int:
         return int(cursor.rowcount)
 
 
-def _result(pinned: int, kept: set[int], charges: dict[int, InferenceCharge]) -> PinResult:
-    unkept = [charge.capture_outcome for charge in charges.values() if charge.action_index not in kept]
+def _result(pinned: int, kept: set[int], damaged: set[int], charges: dict[int, InferenceCharge]) -> PinResult:
+    unkept = [charge.capture_outcome for index, charge in charges.items() if index not in kept | damaged]
     expired = unkept.count(CaptureOutcome.RECORDED)
     pending = unkept.count(CaptureOutcome.PENDING)
     lost = unkept.count(CaptureOutcome.DROPPED) + unkept.count(CaptureOutcome.FAILED)
     outcome = Outcome.PINNED if pinned else Outcome.ALREADY_PINNED if kept else Outcome.NOTHING_TO_CAPTURE
-    return PinResult(outcome, pinned, len(kept), len(kept) + expired + lost + pending, expired, lost, pending)
+    turns = len(kept) + len(damaged) + expired + lost + pending
+    return PinResult(outcome, pinned, len(kept), turns, expired, lost, pending, len(damaged))
 
 
 def audit_turns(actor: User | None, deed: Deed, table_id: str, hand_number: int, agent_id: str, turns: int) -> None:

@@ -13,7 +13,7 @@ from django.conf import settings
 from django_redis import get_redis_connection
 
 from agentlab.agents.models import InferenceCharge
-from capture.buffer import BufferUnavailable, TurnBuffer
+from capture.buffer import BufferUnavailable, DamagedKey, TurnBuffer
 from capture.durable import from_row
 from capture.models import AgentCallRecord
 from capture.recent import RecentHand, RecentHands, recent_hands
@@ -25,7 +25,9 @@ Place = tuple[int, str]  # action index, agent: the order of a hand
 LONGEST_ID = 200
 LARGEST_NUMBER = 2**63 - 1
 # What both record and ledger may know of a turn, and what the ledger alone does.
-SHARED_FACTS = ("action", "amount", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost")
+SHARED_FACTS = (
+    *("action", "amount", "change", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost"),
+)
 LEDGER_FACTS = (
     *SHARED_FACTS,
     *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "duration_ms", "played_at"),
@@ -59,6 +61,7 @@ class TurnView:
     cost: Number | None = None  # US dollars
     duration_ms: int | None = None
     played_at: datetime | None = None
+    change: str | None = None  # the ledger's words; its "" (nothing changed) is as good as None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ class Hand:
     hand_number: int
     turns: list[TurnView]
     buffer_answered: bool  # False: only kept turns and the ledger are in `turns`
+    lists_whole: bool = True  # False: the buffer may have turns that its damaged lists no longer name
 
 
 def hot_buffer() -> TurnBuffer:
@@ -115,7 +119,7 @@ class _Stored:
             scope["agent_id"] = agent_id
         rows = InferenceCharge.objects.filter(**scope).values("agent_id", "action_index", *LEDGER_FACTS)
         self.charges: dict[Place, dict[str, Any]] = {
-            (row.pop("action_index"), row.pop("agent_id")): row for row in rows
+            (row.pop("action_index"), row.pop("agent_id")): row | {"change": row["change"] or None} for row in rows
         }
         # Their content is fetched only where the buffer has no whole record.
         self.kept: dict[Place, int] = {
@@ -126,21 +130,41 @@ class _Stored:
         }
         self.turns: dict[Place, Turn] = {}
         self.damaged: dict[Place, str] = {}
-        self.buffer_answered = True
+        self.buffer_answered = self.lists_whole = True
 
     def read_buffer(self, agent_ids: list[str] | None = None) -> None:
         """Adds what the buffer has, of these agents or of everybody's; a buffer that does not answer adds nothing."""
         buffer = hot_buffer()
         try:
-            if agent_ids is None:
-                listed = buffer.agents(self.table_id, self.hand_number)
-                agent_ids = sorted({*listed, *(agent for _, agent in [*self.charges, *self.kept])})
-            found = buffer.turns_of_agents(self.table_id, self.hand_number, agent_ids)
+            found = buffer.turns_of_agents(
+                self.table_id,
+                self.hand_number,
+                self._everybody(buffer) if agent_ids is None else agent_ids,
+                known=self._known(),
+            )
         except BufferUnavailable:
             self.buffer_answered = False
             return
+        self.lists_whole = self.lists_whole and not found.unlisted
         self.turns = {_place(turn.key): turn for turn in found}
         self.damaged = {_place(key): reason for key, reason in found.damaged.items()}
+
+    def _everybody(self, buffer: TurnBuffer) -> list[str]:
+        """Who played: the buffer's list, where it is whole, added to what the ledger and the kept rows say."""
+        listed: list[str] = []
+        try:
+            listed = buffer.agents(self.table_id, self.hand_number)
+        except DamagedKey:
+            self.lists_whole = False
+        return sorted({*listed, *(agent for _, agent in [*self.charges, *self.kept])})
+
+    def _known(self) -> dict[str, list[int]]:
+        """The turns that were decided, as the ledger has them: action indices by agent."""
+        known: dict[str, list[int]] = {}
+        for (index, agent), facts in self.charges.items():
+            if not facts["is_fallback"]:
+                known.setdefault(agent, []).append(index)
+        return known
 
     def read_kept(self) -> None:
         """Adds the kept turns that the buffer has no whole record of."""
@@ -157,7 +181,7 @@ class _Stored:
         self.read_kept()
         places = sorted({*self.charges, *self.kept, *self.turns, *self.damaged})
         turns = [self._view(place) for place in places]
-        return Hand(self.table_id, self.hand_number, turns, self.buffer_answered)
+        return Hand(self.table_id, self.hand_number, turns, self.buffer_answered, self.lists_whole)
 
     def _view(self, place: Place) -> TurnView:
         turn = self.turns.get(place)

@@ -49,10 +49,11 @@ def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: b
 
 
 def outcome_counts(views: Sequence[TurnView]) -> list[str]:
-    """`8 recorded`, `2 fallback`, `1 gone`: what became of a hand's turns. The lost have a callout."""
+    """`8 recorded`, `2 fallback`, `1 damaged`, `1 gone`: what became of a hand's turns. The lost have a callout."""
     counts = [
         (sum(view.turn is not None for view in views), "recorded"),
         (sum(view.is_fallback for view in views), "fallback"),
+        (sum(is_damaged(view) for view in views), "damaged"),
         (sum(_gone(view) for view in views), "gone"),
     ]
     return [f"{count} {word}" for count, word in counts if count]
@@ -68,8 +69,14 @@ def unknown_actions(views: Sequence[TurnView]) -> str:
     return f"nothing known of action{'' if count == 1 else 's'} {', '.join(missing)}" if missing else ""
 
 
+def is_damaged(view: TurnView) -> bool:
+    """Its record is there and cannot be shown. One that the ledger calls lost is lost."""
+    return view.turn is None and bool(view.damaged) and view.capture_outcome not in LOST
+
+
 def _gone(view: TurnView) -> bool:
-    return view.turn is None and not view.is_fallback and view.capture_outcome not in LOST
+    shown_otherwise = view.is_fallback or view.capture_outcome in LOST or is_damaged(view)
+    return view.turn is None and not shown_otherwise
 
 
 def losses(views: Sequence[TurnView]) -> str:
@@ -90,9 +97,13 @@ def empty_hand(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
     if not hand.buffer_answered:
         return "The capture Redis does not answer. Kept hands still load; of this one nothing is kept."
     if not hand.turns:
-        return "No such hand in the ledger, and nothing of it is recorded."
+        recorded = "nothing of it is recorded" if hand.lists_whole else "what is recorded of it cannot be told"
+        return f"No such hand in the ledger, and {recorded}."
     if all(view.is_fallback for view in hand.turns):
         return "Every turn of this hand was a fallback: no decision was made, so nothing was captured."
+    if damaged := sum(is_damaged(view) for view in hand.turns):
+        are = "is" if damaged == 1 else "are"
+        return f"No turn of this hand can be read: of its {_turns(len(hand.turns))} {damaged} {are} there, but damaged."
     played = max((view.played_at for view in hand.turns if view.played_at), default=None)
     if played is not None and now - played >= ttl:
         return (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from capture.buffer import BufferUnavailable, TurnBuffer, Turns
+from capture.buffer import BufferUnavailable, DamagedKey, TurnBuffer, Turns
 from capture.prompt import Prompt
 from capture.turns import Turn, TurnError, TurnKey
 from tests.faults.redis_node import RedisNode, redis_cluster
@@ -51,6 +51,17 @@ class Counted:
 
         pipeline.execute_command = execute_command
         return pipeline
+
+
+def put_another_kind(client: Any, key: str, kind: str = "list") -> None:
+    """In the place of what is there, a value that none of our commands reads."""
+    client.delete(key)
+    if kind == "list":
+        client.rpush(key, "x")
+    elif kind == "hash":
+        client.hset(key, "x", "y")
+    else:
+        client.sadd(key, "x")
 
 
 class BufferContract:
@@ -198,6 +209,46 @@ class BufferContract:
         client.delete("turn:{T-1:7}:rocky:0")
         found = buffer.hand_turns("T-1", 7, agent_id="rocky")
         assert (found, found.damaged) == ([turn(index=1)], {})
+
+    @pytest.mark.parametrize("kind", ["list", "hash", "set"])
+    def test_another_kind_of_value_under_a_turns_key_costs_that_turn_alone(
+        self, buffer: TurnBuffer, client: Any, kind: str
+    ) -> None:  # CAP-9 SF-5
+        buffer.write([turn(), turn(index=1), turn(index=2)])
+        put_another_kind(client, "turn:{T-1:7}:rocky:1", kind)
+        found = buffer.hand_turns("T-1", 7, agent_id="rocky")
+        assert found == [turn(), turn(index=2)]
+        assert found.damaged == {turn(index=1).key: "its key holds no record"}
+
+    def test_another_kind_of_value_under_an_envelopes_key_costs_the_turns_that_use_it(
+        self, buffer: TurnBuffer, client: Any
+    ) -> None:  # CAP-9 SF-5
+        other = turn(index=1, prompt=Prompt("another", "x"))
+        buffer.write([turn(), other, turn(index=2)])
+        put_another_kind(client, f"env:{other.prompt.envelope_hash}")
+        found = buffer.hand_turns("T-1", 7, agent_id="rocky")
+        assert found == [turn(), turn(index=2)]
+        assert found.damaged == {other.key: "the key of its envelope holds no text"}
+
+    def test_a_damaged_list_of_one_agents_turns_hides_nobody_elses_nor_what_is_asked_for_by_its_index(
+        self, buffer: TurnBuffer, client: Any
+    ) -> None:  # CAP-9 SF-5
+        buffer.write([turn("nit", 1), turn("rocky", 2), turn("rocky", 3)])
+        put_another_kind(client, "hand:{T-1:7}:rocky")
+        found = buffer.turns_of_agents("T-1", 7, ["nit", "rocky"])
+        assert (found, found.unlisted) == ([turn("nit", 1)], {"rocky"})
+        found = buffer.turns_of_agents("T-1", 7, ["nit", "rocky"], known={"rocky": [3, 8], "nit": [5]})
+        assert found == [turn("nit", 1), turn("rocky", 3)]
+        assert buffer.hand_turns("T-1", 7, agent_id="rocky", known=[2]) == [turn("rocky", 2)]
+
+    def test_a_damaged_list_of_who_played_is_an_error_of_its_own(
+        self, buffer: TurnBuffer, client: Any
+    ) -> None:  # CAP-9 SF-5
+        buffer.write([turn()])
+        put_another_kind(client, "agents:{T-1:7}")
+        with pytest.raises(DamagedKey, match="damaged"):
+            buffer.agents("T-1", 7)
+        assert buffer.hand_turns("T-1", 7, agent_id="rocky") == [turn()]
 
     def test_odd_bytes_in_one_turn_leave_its_neighbours_alone(self, buffer: TurnBuffer) -> None:  # CAP-9
         odd = "NUL \x00 lone \ud83e rtl \u202e CRLF\r\n 🂡 ход"
@@ -390,8 +441,26 @@ def test_a_refusal_of_the_store_is_said_without_its_words(capture_redis: redis.R
     capture_redis.set("hand:{T-1:7}:rocky", "secret words")
     with pytest.raises(BufferUnavailable, match=r"^Redis answered WRONGTYPE$"):
         TurnBuffer(capture_redis).write([turn()])
-    with pytest.raises(BufferUnavailable, match=r"^Redis answered WRONGTYPE$"):
-        TurnBuffer(capture_redis).hand_turns("T-1", 7, agent_id="rocky")
+
+
+@pytest.mark.parametrize("denied", ["smembers", "mget", "get"])
+def test_a_reader_that_may_not_read_is_told_so_and_never_that_there_is_nothing(denied: str) -> None:  # CAP-10 SF-5
+    with RedisNode() as node, node.client() as client:
+        TurnBuffer(client).write([turn()])
+        client.acl_setuser("reader", enabled=True, nopass=True, keys=["*"], commands=["+@all", f"-{denied}"])
+        reader = TurnBuffer(node.client(username="reader", password="x"))
+        with pytest.raises(BufferUnavailable, match=r"^Redis (answered NOPERM|failed \(NoPermissionError\))$"):
+            reader.hand_turns("T-1", 7, agent_id="rocky")
+
+
+def test_a_reader_that_may_not_ask_for_types_reads_all_the_same() -> None:  # CAP-10
+    with RedisNode() as node, node.client() as client:
+        TurnBuffer(client).write([turn(), turn(index=1)])
+        client.delete("turn:{T-1:7}:rocky:1")
+        client.acl_setuser("reader", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-type"])
+        with node.client(username="reader", password="x") as reader:
+            found = TurnBuffer(reader).hand_turns("T-1", 7, agent_id="rocky")
+    assert (found, found.damaged) == ([turn()], {})
 
 
 def test_a_store_that_is_not_there_is_said_by_name() -> None:  # PIN-2

@@ -17,13 +17,15 @@ from django.utils import timezone
 from agentlab.common.models import AuditEntry, Deed
 from capture.buffer import BufferUnavailable
 from capture.durable import to_row
+from capture.keeping import outcome
 from capture.models import AgentCallRecord
 from capture.pinning import Outcome, PinResult, pin, unpin
-from capture.reading import read_hand
 from capture.prompt import Prompt
+from capture.reading import read_hand
 from capture.sources import LocalHands, SourceError
 from tests.capture.elsewhere import host_that
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
+from tests.capture.test_buffer import put_another_kind
 from tests.faults.proxy import Proxy
 
 pytestmark = pytest.mark.usefixtures("capture_redis")
@@ -109,8 +111,36 @@ def test_an_expired_hand_has_nothing_to_keep_and_a_kept_one_is_already_kept(capt
 def test_a_turn_whose_envelope_is_gone_is_not_kept_as_if_it_were_whole(capture_redis: redis.Redis) -> None:  # PIN-2
     play([turn("rocky", 0)])
     capture_redis.delete(f"env:{turn('rocky').prompt.envelope_hash}")
-    assert keep() == PinResult(Outcome.NOTHING_TO_CAPTURE, 0, 0, turns=1, expired=1, lost=0, pending=0)
+    assert keep() == PinResult(Outcome.NOTHING_TO_CAPTURE, 0, 0, turns=1, expired=0, lost=0, pending=0, damaged=1)
     assert rows() == []
+
+
+@pytest.mark.django_db
+def test_a_damaged_turn_is_counted_as_damaged_unless_it_is_kept(capture_redis: redis.Redis) -> None:  # PIN-2
+    play([turn("rocky", index) for index in range(4)])
+    charge_all(charge("rocky", 4, capture_outcome="pending"))
+    write(turn("rocky", 4), turn("rocky", 5))  # 5: before the ledger has heard of it
+    capture_redis.delete(f"turn:{{{TABLE}:{HAND}}}:rocky:3")
+    for index in (1, 4, 5):
+        put_another_kind(capture_redis, f"turn:{{{TABLE}:{HAND}}}:rocky:{index}")
+    assert keep() == PinResult(Outcome.PINNED, pinned=2, kept=2, turns=6, expired=1, lost=0, pending=0, damaged=3)
+    put_another_kind(capture_redis, f"turn:{{{TABLE}:{HAND}}}:rocky:0")
+    again = PinResult(Outcome.ALREADY_PINNED, pinned=0, kept=2, turns=6, expired=1, lost=0, pending=0, damaged=3)
+    assert keep() == again
+    assert outcome("Rocky", again).text == "Rocky: already kept, 2 turns; of its 6 turns 1 expired and 3 damaged"
+    assert rows() == [("rocky", 0), ("rocky", 2)]
+
+
+@pytest.mark.django_db
+def test_a_damaged_list_of_turns_is_made_good_by_the_ledger_and_never_taken_for_an_empty_one(
+    capture_redis: redis.Redis,
+) -> None:  # PIN-2
+    play([turn("rocky", 0), turn("rocky", 1)])
+    put_another_kind(capture_redis, f"hand:{{{TABLE}:{HAND}}}:rocky")
+    assert keep() == PinResult(Outcome.PINNED, pinned=2, kept=2, turns=2, expired=0, lost=0, pending=0)
+    put_another_kind(capture_redis, f"hand:{{{TABLE}:{HAND + 1}}}:rocky")
+    with pytest.raises(SourceError, match="its list of turns is damaged"):
+        LocalHands().pin(TABLE, HAND + 1, agent_id="rocky", actor=None)
 
 
 @pytest.mark.django_db
@@ -166,6 +196,19 @@ def test_un_keeping_lets_go_of_ones_own_turns_and_tells_how_many() -> None:  # P
 
 
 @pytest.mark.django_db
+def test_letting_go_takes_no_prompt_from_whoever_was_told_the_same(capture_redis: redis.Redis) -> None:  # PIN-2 CAP-8
+    prompt = Prompt("an envelope that two agents share", "x")
+    play([turn("rocky", 0, prompt=prompt), turn("nit", 1, prompt=prompt)])
+    keep("rocky"), keep("nit")
+    unpin(TABLE, HAND, agent_id="rocky", actor=None)
+    (still,) = read_hand(TABLE, HAND, agent_id="rocky").turns  # its day is not over
+    assert (still.kept, still.turn.prompt) == (False, prompt)
+    capture_redis.flushdb()
+    (kept,) = read_hand(TABLE, HAND, agent_id="nit").turns
+    assert (kept.kept, kept.turn.prompt) == (True, prompt)
+
+
+@pytest.mark.django_db
 def test_the_audit_names_who_kept_and_un_kept_and_counts_only_what_happened() -> None:  # VW-5
     ann = User.objects.create_user("ann")
     play([turn("rocky", 0)])
@@ -193,19 +236,6 @@ def test_the_table_itself_refuses_a_row_without_its_agent(field: str) -> None:  
 # ---- races
 
 ASKERS, PINS = 2, 50
-
-
-@pytest.mark.django_db
-def test_letting_go_takes_no_prompt_from_whoever_was_told_the_same(capture_redis: redis.Redis) -> None:  # PIN-2 CAP-8
-    prompt = Prompt("an envelope that two agents share", "x")
-    play([turn("rocky", 0, prompt=prompt), turn("nit", 1, prompt=prompt)])
-    keep("rocky"), keep("nit")
-    unpin(TABLE, HAND, agent_id="rocky", actor=None)
-    (still,) = read_hand(TABLE, HAND, agent_id="rocky").turns  # its day is not over
-    assert (still.kept, still.turn.prompt) == (False, prompt)
-    capture_redis.flushdb()
-    (kept,) = read_hand(TABLE, HAND, agent_id="nit").turns
-    assert (kept.kept, kept.turn.prompt) == (True, prompt)
 
 
 def _pins_in_threads(rounds: int, threads: int) -> list[list[int]]:

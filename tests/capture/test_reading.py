@@ -15,6 +15,7 @@ from capture.prompt import Prompt
 from capture.reading import Hand, TurnView, read_hand, read_hand_all
 from capture.recent import recent_hands
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
+from tests.capture.test_buffer import put_another_kind
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
 
@@ -236,6 +237,40 @@ def test_not_captured_and_captured_empty_stay_apart_in_both_stores(capture_redis
         assert (absent.knowledge, absent.decision, absent.reasoning) == (None, None, None)
         assert (empty.decision, empty.reasoning) == ([], "")
         capture_redis.flushdb()
+
+
+@pytest.mark.parametrize("key", ["turn:{hand}:rocky:1", "env:{envelope}"])
+def test_a_key_of_another_kind_costs_the_turns_that_need_it_and_no_others(
+    capture_redis: redis.Redis, key: str
+) -> None:  # CAP-9, RD-1, SF-5
+    odd = turn("rocky", 1, prompt=Prompt("an envelope of its own", "x"))
+    play([turn("rocky", 0), odd, turn("nit", 2)])
+    put_another_kind(capture_redis, key.format(hand=f"{{{TABLE}:{HAND}}}", envelope=odd.prompt.envelope_hash))
+    hand = read_hand_all(TABLE, HAND)
+    assert hand.buffer_answered
+    assert [view.turn for view in hand.turns] == [turn("rocky", 0), None, turn("nit", 2)]
+    assert [bool(view.damaged) for view in hand.turns] == [False, True, False]
+
+
+@pytest.mark.parametrize("key", ["hand:{}:rocky", "agents:{}"])
+def test_turns_that_a_damaged_list_no_longer_names_are_found_by_the_ledger_and_it_is_said(
+    capture_redis: redis.Redis, key: str
+) -> None:  # RD-2, SF-5
+    play([turn("rocky", 0), turn("nit", 1), turn("rocky", 2)])
+    charge_all(charge("rocky", 3, is_fallback=True))
+    assert read_hand_all(TABLE, HAND).lists_whole
+    put_another_kind(capture_redis, key.format(f"{{{TABLE}:{HAND}}}"))
+    hand = read_hand_all(TABLE, HAND)
+    assert (hand.buffer_answered, hand.lists_whole) == (True, False)
+    assert [view.turn for view in hand.turns] == [turn("rocky", 0), turn("nit", 1), turn("rocky", 2), None]
+
+
+def test_what_became_of_a_choice_is_known_from_the_ledger_when_the_record_is_gone(capture_redis: redis.Redis) -> None:
+    # RD-1, HA-10
+    write(turn("rocky", 0, change="verb"))
+    charge_all(*(charge("rocky", index, change=word) for index, word in enumerate(["verb", "clamp", "", None])))
+    words = [view.change for view in read_hand(TABLE, HAND, agent_id="rocky").turns]
+    assert words == ["verb", "clamp", None, None]
 
 
 ODD_TEXTS = [

@@ -81,7 +81,19 @@ def test_an_action_that_no_agent_took_is_not_passed_over(indexes: list[int], wor
 
 def test_a_hands_counts_name_what_became_of_each() -> None:
     views = [replace(PLAIN, turn=turn()), PLAIN, replace(PLAIN, is_fallback=True, capture_outcome="none")]
-    assert outcome_counts(views) == ["1 recorded", "1 fallback", "1 gone"]
+    views += [replace(PLAIN, damaged="cut off"), replace(PLAIN, damaged="cut off", capture_outcome="failed")]
+    assert outcome_counts(views) == ["1 recorded", "1 fallback", "1 damaged", "1 gone"]
+
+
+def test_a_hand_of_which_only_damage_is_left_is_not_said_to_have_gone() -> None:  # VW-6, CAP-9
+    views = [replace(PLAIN, damaged="cut off"), replace(PLAIN, action_index=2)]
+    said = empty_hand(Hand("T-1", 7, views, True), now=NOW + DAY, ttl=DAY)
+    assert said == "No turn of this hand can be read: of its 2 turns 1 is there, but damaged."
+
+
+def test_a_damaged_list_is_not_taken_for_an_empty_one() -> None:  # VW-6, CAP-9
+    said = empty_hand(Hand("T-1", 7, [], True, lists_whole=False), now=NOW, ttl=DAY)
+    assert said == "No such hand in the ledger, and what is recorded of it cannot be told."
 
 
 def test_a_hand_with_one_recorded_turn_is_not_empty() -> None:  # VW-6
