@@ -13,13 +13,15 @@ def answers(turn: Turn | None, callouts: Sequence[Callout]) -> list[str]:
     if turn is None:
         return []
     said = []
-    changed = any(callout.kind == "changed" or turn.change == "verb" for callout in callouts if callout.label != "Note")
+    # A note about what was sent stands beside a rename and an all-in as well, which change nothing.
+    other = turn.change in ("verb", "clamp")
+    changed = any(callout.kind == "changed" or other for callout in callouts if not callout.word)
     if changed and turn.asked_action and turn.action:
         asked, sent = _move(turn.asked_action, turn.asked_amount), _move(turn.action, turn.amount)
         said.append(f"It asked for {asked}, and {sent} was sent.")
     elif _chose_this(turn) and not changed:
         said.append("It chose this.")
-    if any(callout.label == "Note" for callout in callouts):
+    if any(callout.word for callout in callouts):
         said.append("It knew something you may not expect.")
     return said
 

@@ -9,16 +9,19 @@ from django.utils.safestring import SafeString, mark_safe
 
 from agentlab.common.text import visible
 from capture.choice import Move, reached_table, remark
+from capture.notes import Note
 from capture.turns import Turn
 
 
 @dataclass(frozen=True)
 class Callout:
-    """`kind` is `changed` (the clamp: red) or `note` (quiet)."""
+    """`kind` is `changed` (the clamp: red) or `note` (quiet). `word`: what a note says at the turn's head; "" for what
+    is said of a change."""
 
     kind: str
     label: str
     html: SafeString
+    word: str = ""
 
 
 def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
@@ -31,8 +34,8 @@ def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
     return [Callout(found.kind, label, _with_strong_amounts(found.text))]
 
 
-def note(sentence: str) -> Callout:
-    return Callout("note", "Note", visible(sentence))
+def note(said: Note) -> Callout:
+    return Callout("note", "Note", visible(said.text), said.word)
 
 
 def _with_strong_amounts(text: str) -> SafeString:

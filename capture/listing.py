@@ -22,6 +22,7 @@ class Row:
     agents: str
     fallbacks: int
     fallback_only: bool
+    clamped: int | None
     lost: int
     kept: int
     open: bool
@@ -50,6 +51,7 @@ def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: 
         ", ".join(names.get(agent_id, agent_id) for agent_id in hand.agent_ids),
         hand.fallbacks,
         hand.fallback_only,
+        hand.clamped,
         hand.lost,
         hand.kept,
         is_open,

@@ -15,6 +15,7 @@ from capture.frozen import json_form
 from capture.knowing import Knowing, arrange
 from capture.knowledge import read_knowledge
 from capture.links import TurnLinks
+from capture.notes import Note
 from capture.reading import TurnView
 from capture.recorded import recorded_html
 from capture.turns import Turn, TurnKey
@@ -28,8 +29,9 @@ class Setting:
     now: datetime
     ttl: timedelta
     names: Mapping[str, str] = field(default_factory=dict)
+    seated: frozenset[str] = frozenset()  # agents that share the table, with a turn in view or without
     find: str = ""
-    notes: Callable[[TurnView], Sequence[str]] = lambda view: ()
+    notes: Callable[[TurnView], Sequence[Note]] = lambda view: ()
     inline_bytes: int = ON_DEMAND_BYTES  # a longer response is loaded when it comes into view
 
 

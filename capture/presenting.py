@@ -5,15 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from agentlab.agents.models import ChoiceChange
 from agentlab.common.text import TextBlock, contains
 from capture import wording
 from capture.changes import Callout, changes, note
 from capture.knowing import action_words
 from capture.parts import KnewPart, PromptPart, SentPart, Setting, TurnParts
 from capture.reading import Hand, TurnView
+from capture.stripes import stripes
 from capture.turns import Turn
 
-STRIPES = 9  # colours in the stylesheet; a table has nine seats at most
 # All responses of a hand together may take this much of its page (PF-4: 250 KB for forty turns of about 5 KB).
 RESPONSES_BYTES = 20_000
 LEAST_INLINE_BYTES = 400
@@ -58,19 +59,26 @@ class TurnPanel:
 
     @property
     def clamped(self) -> bool:
-        return any(callout.kind == "changed" for callout in self.callouts)
+        """In the agent's own word, which the ledger keeps when the record is gone, or by both amounts."""
+        by_amounts = any(callout.kind == "changed" for callout in self.callouts)
+        return by_amounts or self.view.change == ChoiceChange.CLAMP
 
     @property
-    def noted(self) -> bool:
-        return any(callout.label == "Note" for callout in self.callouts)
+    def words(self) -> list[str]:
+        """Its notes in a word each."""
+        return list(dict.fromkeys(callout.word for callout in self.callouts if callout.word))
 
     @property
     def lost(self) -> bool:
         return self.view.turn is None and self.view.capture_outcome in wording.LOST
 
     @property
+    def damaged(self) -> bool:
+        return wording.is_damaged(self.view)
+
+    @property
     def unusual(self) -> bool:
-        return self.clamped or self.noted or self.lost or self.view.is_fallback
+        return bool(self.clamped or self.words or self.lost or self.damaged or self.view.is_fallback)
 
     @property
     def found(self) -> int:
@@ -97,6 +105,7 @@ class HandPanel:
     remaining: str
     played_at: datetime | None
     buffer_answered: bool
+    lists_whole: bool
     find: str
 
     @property
@@ -118,7 +127,7 @@ class HandPanel:
 
 
 def present_hand(hand: Hand, setting: Setting) -> HandPanel:
-    agents = agent_marks(hand, setting.names)
+    agents = agent_marks(hand, setting)
     played = [view.played_at for view in hand.turns if view.played_at is not None]
     return HandPanel(
         hand.table_id,
@@ -131,22 +140,24 @@ def present_hand(hand: Hand, setting: Setting) -> HandPanel:
         wording.remaining(hand, now=setting.now, ttl=setting.ttl),
         min(played, default=None),
         hand.buffer_answered,
+        hand.lists_whole,
         setting.find,
     )
 
 
-def agent_marks(hand: Hand, names: Mapping[str, str]) -> dict[str, AgentMark]:
-    """The hand's agents by id, in the order of their ids, so that a stripe stays with its agent from hand to hand as
-    long as the company is the same."""
+def agent_marks(hand: Hand, setting: Setting) -> dict[str, AgentMark]:
+    """The hand's agents by id, in the order of their ids. Whoever else is seated has a stripe of theirs as well, so
+    that nobody's changes when one of them has a turn."""
     ids = sorted({view.agent_id for view in hand.turns})
-    shown = [names.get(agent_id, agent_id) for agent_id in ids]
+    shown = [setting.names.get(agent_id, agent_id) for agent_id in ids]
+    colours = stripes(setting.seated.union(ids))
     marks = {}
-    for number, (agent_id, name) in enumerate(zip(ids, shown, strict=True)):
+    for agent_id, name in zip(ids, shown, strict=True):
         own = [view for view in hand.turns if view.agent_id == agent_id]
         marks[agent_id] = AgentMark(
             agent_id,
             name if shown.count(name) == 1 else f"{name} ({agent_id})",
-            number % STRIPES,
+            colours[agent_id],
             len(own),
             sum(view.turn is not None for view in own),
             sum(view.kept for view in own),
@@ -156,7 +167,7 @@ def agent_marks(hand: Hand, names: Mapping[str, str]) -> dict[str, AgentMark]:
 
 def present_turn(hand: Hand, view: TurnView, setting: Setting) -> TurnPanel:
     """One turn of the hand, for the page of a part. Raises ValueError where the view is none of the hand's."""
-    return _panels(hand, agent_marks(hand, setting.names), setting)[hand.turns.index(view)]
+    return _panels(hand, agent_marks(hand, setting), setting)[hand.turns.index(view)]
 
 
 def _panels(hand: Hand, agents: Mapping[str, AgentMark], setting: Setting) -> list[TurnPanel]:

@@ -1,6 +1,6 @@
 """The operators' pages of captured hands: read the request, call one service, render."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,13 +14,14 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_POST
 
 from agentlab.agents.models import Agent
-from agentlab.common.access import User, operators_only
+from agentlab.common.access import User, is_operator, operators_only
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
 from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
+from capture.company import company, names_of
 from capture.keeping import keep_hand
-from capture.links import TurnLinks
+from capture.links import VERSION_PAGE, TurnLinks
 from capture.listing import count_news, news_query, present_recent
 from capture.notes import notes_on
 from capture.opening import audit_opened
@@ -32,12 +33,6 @@ from capture.sources import HandSource, SourceError, hand_source
 from capture.wording import unknown_actions
 
 BASE = "/agent-capture"
-VERSION_PAGE = "/agents/{agent}/versions/{version}"
-
-
-def names_of(agent_ids: Iterable[str]) -> dict[str, str]:
-    """What people call these agents; one that is not known here goes by its id."""
-    return dict(Agent.objects.filter(id__in=set(agent_ids)).values_list("id", "name"))
 
 
 def agent_named(text: str) -> str:
@@ -48,12 +43,15 @@ def agent_named(text: str) -> str:
     return found[0] if len(found) == 1 else text
 
 
-def setting_for(hand: Hand, links: TurnLinks) -> Setting:
+def setting_for(hand: Hand, links: TurnLinks, user: User) -> Setting:
+    """An operator is told everybody's name. An owner knows rivals by their ids, as the table tells them."""
+    spoken_of = company(hand)
     return Setting(
         links,
         now=datetime.now(UTC),
         ttl=timedelta(seconds=settings.CAPTURE_TTL_SECONDS),
-        names=names_of(view.agent_id for view in hand.turns),
+        names=names_of(spoken_of.named if is_operator(user) else {view.agent_id for view in hand.turns}),
+        seated=spoken_of.seated,
         find=links.find,
         notes=notes_on,
     )
@@ -101,9 +99,10 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
     audit_opened(user, hand)
     links = TurnLinks(BASE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
-    shown = present_hand(hand, setting_for(hand, links))
+    shown = present_hand(hand, setting_for(hand, links, user))
     if agent_id and not hand.turns and hand.buffer_answered:  # the hand itself may well be there
-        shown = replace(shown, empty=f"No turn of {agent_id} is known in this hand. Without an agent, all are shown.")
+        name = names_of([agent_id])[agent_id]
+        shown = replace(shown, empty=f"No turn of {name} is known in this hand. Without an agent, all are shown.")
     if not agent_id and (unknown := unknown_actions(hand.turns)):
         shown = replace(shown, counts=[*shown.counts, unknown])
     return {
@@ -170,7 +169,7 @@ def show_part(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) 
     except BadQuestion as error:
         return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No such part"}, 400)
     audit_opened(request.user, hand)
-    setting = setting_for(hand, links)
+    setting = setting_for(hand, links, request.user)
     name, whole = query.get("part", ""), query.get("all") == "1"
     found = turnparts.find_part(hand, asked.action_index, name, setting, whole=whole)
     context = {**found.context, "heading": found.heading, "tools": found.tools, **_way_back(asked, found.anchor, links)}
@@ -208,7 +207,8 @@ def show_raw(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -
         return _plain(str(error), 400)
     audit_opened(request.user, hand)
     name = query.get("part", "")
-    text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting_for(hand, links))
+    setting = setting_for(hand, links, request.user)
+    text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting)
     if text is None:
         return _plain(refusal, 404)
     return raw_text(text, f"{asked.table_id}-{asked.hand_number}-{asked.agent_id}-{asked.action_index}-{name}")
@@ -228,9 +228,9 @@ def keep(request: HttpRequest) -> HttpResponse:
         if asked.hand_number is None:
             raise BadQuestion("Which hand?")
         place = (asked.table_id, asked.hand_number)
-        agent_ids = [asked.agent_id] if asked.agent_id else [a.id for a in _panel(source, *place, links).keepable]
+        agent_ids = [asked.agent_id] if asked.agent_id else _all_keepable(request.user, source, *place, links)
         outcomes, status = keep_hand(source, *place, agent_ids, names=names_of(agent_ids), actor=request.user)
-        panel = _panel(source, *place, links)
+        panel = _panel(request.user, source, *place, links)
     except SourceError as error:
         return _plain(str(error), error.status)
     except BadQuestion as error:
@@ -245,6 +245,10 @@ def keep(request: HttpRequest) -> HttpResponse:
     return redirect(links.hand(*place))
 
 
-def _panel(source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
+def _panel(user: User, source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
     hand = source.read_hand_all(table_id, hand_number)
-    return present_hand(hand, setting_for(hand, links))
+    return present_hand(hand, setting_for(hand, links, user))
+
+
+def _all_keepable(user: User, source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> list[str]:
+    return [agent.id for agent in _panel(user, source, table_id, hand_number, links).keepable]

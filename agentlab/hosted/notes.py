@@ -5,11 +5,13 @@ Certain or silent: a turn of another kind of agent, or of an older shape, gets n
 
 from agentlab.hosted.context import RENDERER, Frame, build_turn_context
 from capture.knowledge import read_knowledge
+from capture.notes import Note
 from capture.turns import Turn
 
 
-def memory_gap(turn: Turn) -> str | None:
-    """Its log lacks actions that the table had counted: it came, or came back, in the middle of the hand."""
+def memory_gap(turn: Turn) -> Note | None:
+    """Its log lacks actions that the table had counted: it came, or came back, in the middle of the hand. A memory is
+    as old as its connection, so one in which an earlier hand has ended shows that it did not."""
     knowledge = _knowledge(turn)
     if knowledge is None:
         return None
@@ -20,24 +22,39 @@ def memory_gap(turn: Turn) -> str | None:
     if not missing:
         return None
     if heard:
-        return (
-            f"It had heard {due - missing} of the {due} actions before this turn: it seems to have reconnected in the "
-            "middle of the hand."
+        told = f"It had heard {due - missing} of the {due} actions before this turn"
+    else:
+        told = (
+            f"{_pot(state)} and its log of this hand is empty, though {due} action{'s' * (due > 1)} came before this "
+            "turn"
         )
-    return (
-        f"{_pot(state)} and its log of this hand is empty, though {due} action{'s' * (due > 1)} came before this turn: "
-        "it seems to have reconnected in the middle of the hand. It could see the pot, not who built it."
+    if any(hand["handNumber"] < state["handNumber"] for hand in knowledge["hand_history"]):
+        return Note(f"{told}. It still knows how an earlier hand ended, so it was connected all the while.", "LOG GAP")
+    blind = "" if heard else " It could see the pot, not who built it."
+    return Note(
+        f"{told}: it seems to have reconnected in the middle of the hand.{blind}{_lost_too(knowledge)}", "RECONNECTED?"
     )
 
 
-def renders_otherwise(turn: Turn) -> str | None:
+def _lost_too(knowledge: Frame) -> str:
+    """What else is empty. That it had any before is not known: the hand may be its first."""
+    empty = [name for name, part in (("recent hands", "hand_history"), ("notes", "notes")) if not knowledge[part]]
+    if not empty:
+        return ""
+    return f" Its {' and its '.join(empty)} are empty too: if it had any, they went with the connection."
+
+
+def renders_otherwise(turn: Turn) -> Note | None:
     """The same renderer, given the recorded memory, does not give the recorded prompt: a fault between the two."""
     knowledge = _knowledge(turn)
     if knowledge is None or turn.renderer != RENDERER:
         return None
     if build_turn_context(**knowledge).value == turn.prompt.remainder:
         return None
-    return "The recorded memory, rendered again, does not give the recorded prompt: it was told something else."
+    return Note(
+        "The recorded memory, rendered again, does not give the recorded prompt: it was told something else.",
+        "PROMPT DIFFERS",
+    )
 
 
 def _knowledge(turn: Turn) -> Frame | None:

@@ -216,6 +216,7 @@ def _charge(played: Played, table: str, hand: int, start: datetime) -> Inference
     facts: dict[str, Any] = {
         "action": played.turn.action if played.turn else "raise",
         "amount": played.turn.amount if played.turn else 200,
+        "change": (played.turn.change or "") if played.turn else "",
         "agent_version_id": played.turn.agent_version_id if played.turn else f"{played.agent}-v12",
         "model": "house-1",
         "routing": "local",

@@ -1,16 +1,20 @@
 """The list of hands, and hands that open to nothing: each says why, and what to do next."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 import redis
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from agentlab.agents.models import Agent
 from tests.capture import hands
 from tests.capture.making import take_redis_away
+from tests.capture.test_buffer import put_another_kind
 from tests.pages import assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +53,43 @@ def test_recent_hands_come_from_the_ledger_newest_first(client: Client, capture_
     assert "FALLBACK ONLY" not in page
 
 
+def test_a_hand_with_clamped_turns_is_marked_with_how_many(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    clamp = {"asked_amount": 500, "change": "clamp"}
+    hands.store(capture_redis, [hands.captured("rocky", 1, **clamp), hands.captured("nit", 2, **clamp)], hand=184)
+    hands.store(capture_redis, [hands.captured("rocky", 1, change="all_in", asked_amount=176)], hand=183)
+    old = hands.captured("rocky", 1, charge={"change": None}, **clamp)
+    hands.store(capture_redis, [old], hand=182)  # a row from before there was a word for it
+    page = read(client, LIST)
+    assert page.count("CLAMPED") == 1
+    assert '<span class="badge badge-clamped">2 CLAMPED</span>' in page
+
+
+def test_the_list_and_the_hand_count_the_same_turns_as_clamped(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-1 VW-2
+    played = [
+        hands.captured("rocky", 1, asked_amount=500, change="clamp"),
+        hands.captured("rocky", 2, asked_amount=None, change="clamp"),  # a raise without an amount that can be read
+        hands.captured("nit", 3, asked_amount=500, change="clamp", action="call", amount=24),
+        replace(hands.expired("nit", 4), charge={"action": "raise", "amount": 200, "change": "clamp"}),
+        hands.captured("nit", 5),
+    ]
+    hands.store(capture_redis, played)
+    assert "4 CLAMPED<" in read(client, LIST)
+    assert read(client, HAND).count(">CLAMPED<") == 4
+
+
+def test_a_longer_list_costs_no_more_queries(client: Client, capture_redis: redis.Redis) -> None:  # PF-4
+    costs = []
+    for number in (1, 20):
+        hands.store(capture_redis, hands.story(), hand=number)
+        for hand in range(2, number):
+            hands.store(capture_redis, [hands.captured("rocky", 1, change="clamp")], hand=hand)
+        with CaptureQueriesContext(connection) as queries:
+            client.get(LIST)
+        costs.append(len(queries))
+    assert costs[0] == costs[1]
+
+
 def test_an_agent_may_be_asked_for_by_the_name_on_the_page(
     client: Client, operator: User, capture_redis: redis.Redis
 ) -> None:  # VW-1
@@ -57,6 +98,26 @@ def test_an_agent_may_be_asked_for_by_the_name_on_the_page(
     page = read(client, f"{HAND}&agent=rocky")
     assert 'id="t1-rocky-2"' in page
     assert 'id="t2-nit"' not in page
+
+
+def test_everybody_an_operator_reads_of_has_their_name_and_a_deleted_agent_its_id(
+    client: Client, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-2
+    for agent in ("rocky", "bluffy"):
+        Agent.objects.create(id=agent, name=agent.upper(), owner=operator)
+    hands.store(capture_redis, [hands.captured("rocky", 1)])  # bluffy and nit are only heard of
+    page = read(client, HAND)
+    assert "nit calls 2 → ROCKY raises to 8 → BLUFFY calls 8" in page
+    heard = client.get("/agent-capture/part?table=T-4&hand=184&agent=rocky&turn=1&part=knowledge").content.decode()
+    assert "ROCKY +20 with Ah Qd, BLUFFY −20" in heard
+
+
+def test_an_agent_that_is_asked_for_is_called_by_its_name_where_it_has_no_turn(
+    client: Client, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-6
+    Agent.objects.create(id="nit", name="Nit the Tight", owner=operator)
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    assert "No turn of Nit the Tight is known in this hand." in read(client, f"{HAND}&agent=nit")
 
 
 def test_a_hand_is_not_said_to_be_missing_where_only_the_agent_is(
@@ -95,6 +156,29 @@ def test_older_hands_are_a_page_away(client: Client, capture_redis: redis.Redis)
 
 def test_a_page_that_there_cannot_be_is_refused(client: Client) -> None:  # SF-4
     assert "Recent hands" in read(client, f"{LIST}?before=x", 400)
+
+
+def test_one_damaged_key_costs_one_turn_and_is_said_in_its_place(client: Client, capture_redis: redis.Redis) -> None:
+    # CAP-9 VW-6
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.captured("rocky", 2), hands.captured("nit", 3)])
+    put_another_kind(capture_redis, "turn:{T-4:184}:rocky:2")
+    page = read(client, HAND)
+    assert "does not answer" not in page
+    assert page.count("I hold top pair") == 2
+    assert page.count(">DAMAGED<") == 1
+    assert "Its record is there but cannot be rebuilt: its key holds no record." in page
+    assert "1 damaged" in page
+    kept = client.post("/agent-capture/keep", {"table": "T-4", "hand": "184", "agent": "rocky"}, follow=True)
+    assert "rocky: kept 1 turn; of its 2 turns 1 damaged" in kept.content.decode()
+
+
+def test_a_damaged_list_of_turns_is_said_and_what_is_known_is_shown(client: Client, capture_redis: redis.Redis) -> None:
+    # CAP-9 VW-6
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.captured("nit", 3)])
+    put_another_kind(capture_redis, "hand:{T-4:184}:rocky")
+    page = read(client, HAND)
+    assert page.count("I hold top pair") == 2
+    assert "A list of turns in the capture Redis is damaged" in page
 
 
 def test_losses_of_the_day_are_counted_with_their_reasons(client: Client, capture_redis: redis.Redis) -> None:  # CAP-10

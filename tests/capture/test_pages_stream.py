@@ -2,9 +2,10 @@
 
 import html
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 from decimal import Decimal
+from typing import Any
 
 import pytest
 import redis
@@ -15,8 +16,9 @@ from django.test.utils import CaptureQueriesContext
 
 from agentlab.agents.models import Agent
 from capture.frozen import freeze
-from tests.capture import hands
 from capture.prompt import Prompt
+from capture.stripes import stripes
+from tests.capture import hands
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -147,6 +149,50 @@ def test_a_clamp_has_a_callout_with_both_amounts(client: Client, story: None) ->
     assert "<strong>500</strong>" in turn
     assert "<strong>200</strong>" in turn
     assert "48–200" in turn
+
+
+def test_a_note_stands_at_the_head_in_a_word_of_its_own(client: Client, story: None) -> None:  # VW-9
+    turn = turns_of(read(client))["t5-bluffy"]
+    assert '<span class="badge badge-note">RECONNECTED?</span>' in turn
+    assert "it seems to have reconnected in the middle of the hand" in words(turn)
+    assert "Its recent hands and its notes are empty too" in words(turn)
+
+
+def test_a_clamp_is_still_said_when_its_record_is_gone(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2, HA-10
+    gone = hands.captured("rocky", 1, asked_amount=500, change="clamp")
+    turn = show(client, capture_redis, replace(gone, turn=None, charge={"change": "clamp"}))["t1-rocky"]
+    assert "CLAMPED" in turn
+    assert "callout-changed" not in turn  # by how much is not known any more
+
+
+def stripe(turn: str) -> str:
+    return re.search(r'class="turn (agent-\d)', turn)[1]
+
+
+def test_an_agents_stripe_is_its_own_from_hand_to_hand(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    agents = ("rocky", "bluffy", "nit")
+    hands.store(capture_redis, [hands.captured(agent, 1) for agent in agents])
+    together = {anchor: stripe(turn) for anchor, turn in turns_of(read(client)).items()}
+    assert len(set(together.values())) == 3
+    for number, agent in enumerate(agents, start=1):
+        hands.store(capture_redis, [hands.captured(agent, 1)], hand=number)
+        turns = turns_of(read(client, f"/agent-capture?table=T-4&hand={number}"))
+        assert {anchor: stripe(turn) for anchor, turn in turns.items()}.items() <= together.items()
+
+
+def test_who_sits_at_the_table_without_a_turn_keeps_their_colour_free(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    own = {agent: stripes([agent])[agent] for agent in ["nit", *(f"x{number}" for number in range(99))]}
+    alike = next(agent for agent in own if agent != "nit" and own[agent] == own["nit"])
+    hands.store(capture_redis, [hands.captured(alike, 1)], hand=1)  # nit has a seat, and no turn
+    hands.store(capture_redis, [hands.captured(alike, 1), hands.captured("nit", 2)], hand=2)
+    told = [turns_of(read(client, f"/agent-capture?table=T-4&hand={number}"))[f"t1-{alike}"] for number in (1, 2)]
+    assert stripe(told[0]) == stripe(told[1]) != f"agent-{own['nit']}"
 
 
 @pytest.mark.parametrize(

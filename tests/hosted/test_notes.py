@@ -4,7 +4,7 @@ from agentlab.hosted.context import RENDERER, build_turn_context
 from agentlab.hosted.notes import memory_gap, renders_otherwise
 from capture.prompt import Prompt
 from capture.turns import Turn, TurnKey
-from tests.hosted.scenes import game_state, player_action, wire, your_turn
+from tests.hosted.scenes import game_state, hand_result, player_action, wire, your_turn
 
 ACTIONS = [
     player_action(0, "rocky", "raise", 300),
@@ -13,9 +13,13 @@ ACTIONS = [
 ]
 
 
-def turn(heard=(), **state):
+def turn(heard=(), hand_history=(), notes=(), **state):
     built = build_turn_context(
-        state=wire(game_state(**state)), turn=wire(your_turn()), action_log=[wire(ACTIONS[index]) for index in heard]
+        state=wire(game_state(**state)),
+        turn=wire(your_turn()),
+        action_log=[wire(ACTIONS[index]) for index in heard],
+        hand_history=[wire(hand) for hand in hand_history],
+        notes=list(notes),
     )
     return Turn(
         TurnKey("rocky", "t-1", 7, state.get("action_index", 0)),
@@ -29,13 +33,38 @@ def turn(heard=(), **state):
 def test_an_empty_log_beside_a_pot_that_others_built_is_noted():
     # VW-9
     note = memory_gap(turn(action_index=3, pot=700))
-    assert note.startswith("700 chips are in the pot, 550 of them beyond blinds and antes, and its log of this hand is")
-    assert "reconnected" in note
+    assert note.text.startswith(
+        "700 chips are in the pot, 550 of them beyond blinds and antes, and its log of this hand is empty"
+    )
+    assert "seems to have reconnected" in note.text
+    assert note.word == "RECONNECTED?"
 
 
 def test_a_log_that_lacks_its_beginning_is_noted_with_what_it_lacks():
     # VW-9
-    assert memory_gap(turn(heard=[2], action_index=3)).startswith("It had heard 1 of the 3 actions before this turn")
+    note = memory_gap(turn(heard=[2], action_index=3))
+    assert note.text.startswith("It had heard 1 of the 3 actions before this turn: it seems to have reconnected")
+
+
+LOST = "if it had any, they went with the connection."
+
+
+def test_recent_hands_and_notes_that_are_empty_as_well_are_said_to_be_likely_lost():
+    # VW-9
+    assert memory_gap(turn(action_index=3)).text.endswith(f" Its recent hands and its notes are empty too: {LOST}")
+    assert memory_gap(turn(heard=[2], notes=["Nit folds."], action_index=3)).text.endswith(
+        f" Its recent hands are empty too: {LOST}"
+    )
+
+
+def test_a_memory_that_is_older_than_the_hand_is_not_said_to_have_come_in_the_middle():
+    # VW-9
+    for heard in ([], [2]):
+        note = memory_gap(turn(heard=heard, hand_history=[hand_result(6)], action_index=3))
+        assert note.word == "LOG GAP"
+        assert "reconnected" not in note.text
+        assert LOST not in note.text
+        assert note.text.endswith("It still knows how an earlier hand ended, so it was connected all the while.")
 
 
 def test_a_whole_log_and_the_first_action_of_a_hand_get_no_note():
@@ -46,7 +75,7 @@ def test_a_whole_log_and_the_first_action_of_a_hand_get_no_note():
 
 def test_an_empty_log_in_a_pot_of_blinds_alone_claims_no_chips_beyond_them():
     # VW-9
-    assert "beyond" not in memory_gap(turn(action_index=1))
+    assert "beyond" not in memory_gap(turn(action_index=1)).text
 
 
 def test_a_prompt_that_its_memory_gives_again_gets_no_note():
@@ -58,7 +87,9 @@ def test_a_prompt_that_its_memory_does_not_give_is_noted():
     # VW-9
     recorded = turn(heard=[0], action_index=1)
     told = dataclasses.replace(recorded, prompt=Prompt("envelope", recorded.prompt.remainder.replace("300", "400")))
-    assert "does not give the recorded prompt" in renders_otherwise(told)
+    note = renders_otherwise(told)
+    assert "does not give the recorded prompt" in note.text
+    assert note.word == "PROMPT DIFFERS"
 
 
 def test_another_renderer_or_none_or_no_knowledge_gets_no_note():
