@@ -40,6 +40,53 @@ def test_from_the_list_to_the_prompt_and_to_keeping(site: Site, operator: User, 
     assert AgentCallRecord.objects.filter(agent_id="rocky").count() == 3
 
 
+def test_the_list_tells_which_hands_matter_and_the_hand_which_turns(
+    site: Site, operator: User, story: None, capture_redis: redis.Redis
+) -> None:  # VW-1 VW-2 VW-9
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=183, at=hands.days_ago(0.1))
+    page = site.open(LIST, operator)
+    marked = page.locator("tbody tr", has_text="T-4:184")
+    for mark in ("1 FALLBACK", "1 CLAMPED", "1 LOST"):
+        expect(marked).to_contain_text(mark)
+    expect(page.locator("tbody tr", has_text="T-4:183").locator(".badge")).to_have_count(0)
+    marked.get_by_role("link", name="T-4:184").click()
+    expect(page.locator("#t3-rocky .badge")).to_have_text(["CLAMPED"])
+    expect(page.locator("#t5-bluffy .badge")).to_have_text(["RECONNECTED?"])
+    expect(page.locator("#t5-bluffy")).to_contain_text("Its recent hands and its notes are empty too")
+    expect(page.locator(".jump a.hot")).to_have_text([re.compile(number) for number in ("3", "4", "5", "6")])
+
+
+def test_an_agents_colour_is_the_same_on_every_hand(
+    site: Site, operator: User, story: None, capture_redis: redis.Redis
+) -> None:  # VW-2
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=185)
+    hands.store(capture_redis, [hands.captured("nit", 1), hands.captured("rocky", 2)], hand=186)
+    edges = "element => getComputedStyle(element).borderInlineStartColor"
+    colours = set()
+    for number, turn in ((184, "#t3-rocky"), (185, "#t1-rocky"), (186, "#t2-rocky")):
+        page = site.open(f"/agent-capture?table=T-4&hand={number}", operator)
+        colours.add(page.locator(turn).evaluate(edges))
+    assert len(colours) == 1
+    assert page.locator("#t1-nit").evaluate(edges) not in colours
+
+
+def test_a_control_shows_where_it_does_something(site: Site, operator: User, story: None) -> None:
+    page = site.open(LIST, operator)
+    wrap, keys = page.get_by_label("Wrap long lines"), page.get_by_role("button", name="Keys")
+    expect(wrap).to_be_hidden()
+    keys.click()  # a list has a search field to go to, and no turns to walk
+    expect(page.get_by_role("dialog")).to_contain_text("to the search field")
+    expect(page.get_by_text("next, previous turn")).to_be_hidden()
+    page.goto(site.url + HAND)
+    for control in (wrap, keys):
+        expect(control).to_be_visible()
+    keys.click()
+    expect(page.get_by_text("next, previous turn")).to_be_visible()
+    page.goto(site.url + "/agents")
+    for control in (wrap, keys):
+        expect(control).to_be_hidden()
+
+
 def test_all_of_it_without_script(site: Site, operator: User, story: None) -> None:  # VW-10
     page = site.open(LIST, operator, script=False)
     page.get_by_role("link", name="T-4:184").click()
@@ -103,6 +150,26 @@ def test_a_long_response_loads_when_it_comes_into_view(
     expect(plain.locator("main")).to_contain_text("The river changes nothing.")
 
 
+def test_an_answer_that_comes_late_stands_under_its_own_turn(
+    site: Site, operator: User, capture_redis: redis.Redis
+) -> None:  # VW-10
+    told = {"rocky": "what rocky was told", "nit": "what nit was told"}
+    played = [hands.captured(agent, index, prompt=Prompt("e", told[agent])) for index, agent in enumerate(told, 1)]
+    hands.store(capture_redis, played)
+    page = site.open(HAND, operator)
+    late: list[Route] = []
+    page.route("**/part?*agent=rocky*", lambda route: late.append(route))
+    rocky, nit = page.locator("#t1-rocky"), page.locator("#t2-nit")
+    with page.expect_request("**/part?*agent=rocky*"):
+        rocky.get_by_text("Prompt", exact=True).click()
+    nit.get_by_text("Prompt", exact=True).click()
+    expect(nit).to_contain_text(told["nit"])
+    late[0].continue_()
+    expect(rocky).to_contain_text(told["rocky"])
+    expect(nit).to_contain_text(told["nit"])
+    expect(nit).not_to_contain_text(told["rocky"])
+
+
 def test_a_link_to_a_closed_part_opens_and_loads_it(site: Site, operator: User, story: None) -> None:  # VW-10
     page = site.open(f"{HAND}#t3-rocky-prompt", operator)
     expect(page.locator("#t3-rocky")).to_contain_text("Street: flop. Board: 7h Td 2c.")
@@ -150,26 +217,6 @@ def test_new_hands_are_told_and_never_move_what_is_read(
     expect(page.get_by_role("link", name="1 new hand · show")).to_be_visible(timeout=15_000)
     expect(rows).to_have_count(1)
     page.get_by_role("link", name="1 new hand · show").click()
-def test_an_answer_that_comes_late_stands_under_its_own_turn(
-    site: Site, operator: User, capture_redis: redis.Redis
-) -> None:  # VW-10
-    told = {"rocky": "what rocky was told", "nit": "what nit was told"}
-    played = [hands.captured(agent, index, prompt=Prompt("e", told[agent])) for index, agent in enumerate(told, 1)]
-    hands.store(capture_redis, played)
-    page = site.open(HAND, operator)
-    late: list[Route] = []
-    page.route("**/part?*agent=rocky*", lambda route: late.append(route))
-    rocky, nit = page.locator("#t1-rocky"), page.locator("#t2-nit")
-    with page.expect_request("**/part?*agent=rocky*"):
-        rocky.get_by_text("Prompt", exact=True).click()
-    nit.get_by_text("Prompt", exact=True).click()
-    expect(nit).to_contain_text(told["nit"])
-    late[0].continue_()
-    expect(rocky).to_contain_text(told["rocky"])
-    expect(nit).to_contain_text(told["nit"])
-    expect(nit).not_to_contain_text(told["rocky"])
-
-
     expect(rows).to_have_count(2)
 
 
