@@ -1,5 +1,6 @@
-"""Our adapter for a harness that measures several recorders on one workload: it gives each a `Redis` port and turns as
-dicts, and times `record`. Used as `--extra tests/bench/peer_adapter.py`, with this repository's folder on PYTHONPATH.
+"""Our adapter for another harness that measures several recorders on one workload: it gives each a `Redis` port and
+turns as dicts, and times `record`. Used as `--extra tests/bench/peer_adapter.py`, with this repository's folder on
+PYTHONPATH. (This repository's own comparison is `make peers`.)
 
 The harness reads this file with a bare Python and runs it with the one of our virtual environment, so all that is ours
 is imported in `setup`.
@@ -17,22 +18,16 @@ class Ours(Adapter):
     needs = ("redis",)
 
     def setup(self) -> None:
-        import redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-
-        from capture import buffer, knowledge, outbound, prompt, recorder, turns
+        from capture import knowledge, prompt, turns
+        from tests.bench.recording import Recording
 
         @knowledge.captures_knowledge
         def build_turn_context(knowledge: dict[str, Any]) -> None:
             """Renders nothing: what it costs to render is no cost of recording."""
 
         self.build, self.turn, self.key, self.prompt = build_turn_context, turns.Turn, turns.TurnKey, prompt.Prompt
-        self.client = redis.Redis(
-            port=self.cfg["redis_port"], socket_timeout=1, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0)
-        )
-        self.recorder = recorder.TurnRecorder(buffer.TurnBuffer(self.client), max_queued=20_000)
-        self.outbound = outbound.TurnOutbound()
+        ours = Recording(f"redis://127.0.0.1:{self.cfg['redis_port']}", max_queued=20_000)
+        self.client, self.recorder, self.outbound = ours.client, ours.recorder, ours.outbound
         if self.cfg["mode"] not in ("hang", "down"):
             self.before = self.client.info("memory")["used_memory"]
 

@@ -5,10 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from capture.buffer import TurnBuffer
 from capture.knowledge import captures_knowledge
 from capture.outbound import TurnOutbound
 from capture.prompt import Prompt
-from capture.recorder import TurnRecorder
+from capture.recorder import OnOutcome, TurnRecorder
 from capture.turns import Turn, TurnKey
 from tests.bench.turn_workload import Workload
 
@@ -40,6 +45,18 @@ def record(recorder: TurnRecorder, outbound: TurnOutbound, turn: Workload) -> No
             cost=turn.cost,
         )
     )
+
+
+class Recording:
+    """What an agent's process has: a client made as capture's README says, the recorder, the second door."""
+
+    def __init__(self, url: str, *, max_queued: int = 10_000, on_outcome: OnOutcome | None = None) -> None:
+        self.client = redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=1, retry=Retry(NoBackoff(), 0))
+        self.recorder = TurnRecorder(TurnBuffer(self.client), max_queued, on_outcome)
+        self.outbound = TurnOutbound()
+
+    def record(self, turn: Workload) -> None:
+        record(self.recorder, self.outbound, turn)
 
 
 def timed(work: Callable[[Workload], None], turns: Iterable[Workload]) -> list[float]:
