@@ -1,4 +1,4 @@
-"""Child processes that never outlive what they were started for."""
+"""Child processes that never outlive what they were started for, nor the factory itself, however it ends."""
 
 import os
 import signal
@@ -9,6 +9,8 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Waits for a line, which dismisses it; the end of its input without one is the factory's death.
+_GUARD = 'read -r _ || kill -s KILL -- "-$0"'
 
 
 @contextmanager
@@ -21,10 +23,27 @@ def started(command: Sequence[str], **options: Any) -> Iterator["subprocess.Pope
     with _held_back() as release:
         process = subprocess.Popen(command, start_new_session=True, **options)
         try:
-            release()
-            yield process
+            guard = _guard(process.pid)
+            try:
+                release()
+                yield process
+            finally:
+                end_group(process)
+                _dismiss(guard)
         finally:
             end_group(process)
+
+
+def _guard(group: int) -> "subprocess.Popen[bytes]":
+    """A shell that ends the group when this process is gone: killed with -9, it cannot do so itself."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": {}, "cwd": "/"}
+    command = ["/bin/sh", "-c", _GUARD, str(group)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True, **quiet)  # type: ignore[call-overload,no-any-return]
+
+
+def _dismiss(guard: "subprocess.Popen[bytes]") -> None:
+    with suppress(OSError):
+        guard.communicate(b"\n")
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:

@@ -35,6 +35,12 @@ def _unmark(match: re.Match[str]) -> str:
     return "\x00" if match[0] == "\x1a0" else "\x1a"
 
 
+def short(text: str, limit: int) -> str:
+    """At most `limit` characters that a short column of any database holds: what it cannot hold as `\\x00` and
+    `\\ud83d`. For names, which are shown and searched; a text is kept exactly."""
+    return text[:limit].replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()[:limit]
+
+
 class ExactTextField(models.TextField):  # type: ignore[type-arg]
     """A TextField whose value comes back as it went in: see `escape`."""
 

@@ -6,7 +6,8 @@ completed. Each session is one transaction: an import that is interrupted leaves
 """
 
 import hashlib
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +17,10 @@ from django.db import transaction
 from factory.importers import claude_code
 from factory.importers.detect import reader_of
 from factory.importers.found import Counts, FoundSession, NotSupportedError, TooLargeError
-from factory.importers.trace_database import FORMAT as TRACE_DATABASE
+from factory.importers.trace_database import MAGIC as TRACE_DATABASE
+from factory.importers.turns import told_apart
 from factory.models import AgentAttempt, FactoryRun
+from factory.resolve import RequestError, open_regular
 from factory.tracing import FoundRun
 
 UPLOAD_LIMIT = 20 * 1024**2  # what a browser may send; the command reads files of any size
@@ -29,11 +32,13 @@ class ImportRefused(Exception):
 
 @dataclass(slots=True)
 class FileReport:
-    """What one file held and what became of it; `records` is the sum of the four counts."""
+    """What one file held and what became of it; `records` is the sum of the four counts. With `error`, nothing of it
+    was imported."""
 
     file: str
     format: str
     counts: Counts
+    error: str = ""
     runs: list[int] = field(default_factory=list)
     new: int = 0
     changed: int = 0
@@ -41,6 +46,8 @@ class FileReport:
 
     def as_json(self) -> dict[str, object]:
         counts = self.counts
+        if self.error:
+            return {"file": self.file, "format": None, "error": self.error}
         return {
             "file": self.file,
             "format": self.format,
@@ -54,51 +61,67 @@ class FileReport:
         }
 
 
-def import_path(path: Path, *, owner_id: int | None) -> Iterator[FileReport]:
-    """A report for the file, and one for each sub-agent's file that belongs to it. Raises ImportRefused."""
-    try:
-        with path.open("rb") as file:
-            report = _import(file, path, owner_id, allow_database=True)
-    except IsADirectoryError:
-        raise ImportRefused("not supported: a folder; name the files in it") from None
-    except OSError as error:
-        raise ImportRefused(f"cannot be read: {error.strerror}") from None
+Progress = Callable[[int], None]
+
+
+def import_path(path: Path, *, owner_id: int | None, progress: Progress = lambda count: None) -> Iterator[FileReport]:
+    """A report for the file, and one for each sub-agent's file that belongs to it; `progress` is told how many
+    attempts have been read. Raises ImportRefused where the file itself is not imported."""
+    report = _import_file(path, owner_id, progress)
     yield report
     if report.format == claude_code.FORMAT:
         for other in claude_code.subagent_files(path):
-            yield from import_path(other, owner_id=owner_id)
+            try:
+                yield from import_path(other, owner_id=owner_id, progress=progress)
+            except ImportRefused as refusal:
+                yield FileReport(other.name, "", Counts(), error=str(refusal))
+
+
+def _import_file(path: Path, owner_id: int | None, progress: Progress) -> FileReport:
+    try:
+        if stat.S_ISDIR(path.stat().st_mode):
+            raise ImportRefused("not supported: a folder; name the files in it")
+        with open_regular(str(path)) as file:
+            return _import(file, path, owner_id, progress)
+    except RequestError as error:
+        raise ImportRefused(str(error)) from None
+    except OSError as error:
+        raise ImportRefused(f"cannot be read: {error.strerror or error}") from None
+    except ValueError:  # a NUL in the name
+        raise ImportRefused("cannot be read: no file has such a name") from None
 
 
 def import_upload(file: BinaryIO, name: str, *, owner_id: int) -> FileReport:
     """What a browser sent. Trace databases are for the command alone. Raises ImportRefused."""
-    return _import(file, Path(name), owner_id, allow_database=False)
+    if file.read(len(TRACE_DATABASE)) == TRACE_DATABASE:
+        raise ImportRefused("not supported here: a trace database is imported with manage.py factory import")
+    file.seek(0)
+    return _import(file, Path(name), owner_id)
 
 
-def _import(file: BinaryIO, path: Path, owner_id: int | None, *, allow_database: bool) -> FileReport:
+def _import(file: BinaryIO, path: Path, owner_id: int | None, progress: Progress = lambda count: None) -> FileReport:
     try:
         reader = reader_of(file)
         report = FileReport(path.name, "", Counts())
         for session in reader(file, path):
-            if session.format == TRACE_DATABASE and not allow_database:
-                raise NotSupportedError(
-                    "not supported here: a trace database is imported with manage.py factory import"
-                )
-            _import_session(session, owner_id, report)
+            _import_session(session, owner_id, report, progress)
             _add(report.counts, session.counts)
     except (NotSupportedError, TooLargeError) as error:
         raise ImportRefused(str(error)) from None
     return report
 
 
-def _import_session(session: FoundSession, owner_id: int | None, report: FileReport) -> None:
+def _import_session(session: FoundSession, owner_id: int | None, report: FileReport, progress: Progress) -> None:
     report.format = session.format
     with transaction.atomic():
         run = FoundRun.open(
             session, identity=_identity(owner_id, session.format, session.session_id), owner_id=owner_id
         )
         known = set(AgentAttempt.objects.filter(run=run.run).values_list("pk", flat=True))
+        names: dict[str, int] = {}
         for found in session.attempts:
-            attempt_id = _attempt_id(run.run, found.session_id, found.record_id)
+            # The same id twice in one file is two records: neither may be written over the other.
+            attempt_id = _attempt_id(run.run, found.session_id, told_apart(found.record_id, names))
             links = [
                 _attempt_id(run.run, found.session_id, name) if name else None
                 for name in (found.previous, found.retry_of)
@@ -107,11 +130,12 @@ def _import_session(session: FoundSession, owner_id: int | None, report: FileRep
             outcome = run.write(attempt_id, found, previous=previous, retried=retried, is_known=attempt_id in known)
             known.add(attempt_id)
             setattr(report, outcome, getattr(report, outcome) + 1)
+            progress(report.new + report.changed + report.unchanged)
             for text in found.notes:
                 run.note(f"{found.phase} {found.turn_index or ''}".strip() + f": {text}")
         for text in session.notes:
             run.note(text)
-        run.close()
+        run.close(session.part)
     if run.run.pk not in report.runs:
         report.runs.append(run.run.pk)
 

@@ -79,6 +79,7 @@ class RunNote(models.Model):
     text = ExactTextField()
     is_error = models.BooleanField(default=False)
     at = models.DateTimeField()
+    source = ExactTextField(default="", db_default="", help_text="which imported file of the run's says it, of several")
 
     class Meta:
         db_table = "factory_run_notes"

@@ -63,9 +63,16 @@ def storable(call: ToolCall, secrets: Sequence[str]) -> ToolCall:
     """
     if call.output is None:
         return call
-    output, masked = call.output, 0
-    for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET and (times := output.count(secret)):
-            output, masked = output.replace(secret, MASK), masked + times
+    output, masked = mask(call.output, secrets)
     size = len(call.output.encode("utf-8", "surrogatepass")) if call.output_bytes is None else call.output_bytes
     return replace(call, output=output[:OUTPUT_LIMIT], output_bytes=size, masked=masked)
+
+
+def mask(text: str, secrets: Sequence[str]) -> tuple[str, int]:
+    """The text with each of the secrets as MASK, and how many there were. One that is short would be found where it
+    is not meant, and one within another would leave the rest of it."""
+    masked = 0
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET and (times := text.count(secret)):
+            text, masked = text.replace(secret, MASK), masked + times
+    return text, masked

@@ -200,7 +200,7 @@ def _attachment_item(attachment: Attachment) -> PacketItem:
 
 def _context_item(root: str, parts: tuple[str, ...], is_folder: bool = False) -> PacketItem:
     label = display_path("/".join(parts) or os.path.basename(root)) + ("/" if is_folder else "")  # noqa: PTH119
-    return _item(label, "context_handoff", "path_reference", "/".join((root, *parts)))
+    return _item(label, "context_handoff", "path_reference", "/".join((root.rstrip("/"), *parts)) or "/")
 
 
 def _item(label: str, source: str, delivery: str, path: str | None) -> PacketItem:

@@ -102,7 +102,7 @@ class AttemptFacts:
 
     @property
     def has_lineage(self) -> bool:
-        return self.turn_index is not None
+        return self.turn_index is not None or self.previous_turn_attempt_id is not None
 
 
 @dataclass(frozen=True, slots=True)

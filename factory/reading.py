@@ -14,7 +14,7 @@ from django.db.models import Case, Count, Exists, F, Max, OuterRef, QuerySet, Su
 from django.shortcuts import get_object_or_404
 
 from agentlab.common.access import User, visible
-from factory.artifacts import Artifact, StoredCopy, load
+from factory.artifacts import Artifact, Refused, StoredCopy, load
 from factory.fields import ExactTextField
 from factory.items import PacketItem
 from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
@@ -127,7 +127,18 @@ def get_input(user: User, input_id: int) -> AgentAttemptInput:
 
 def load_artifact(row: AgentAttemptInput) -> Artifact:
     """The input's stored bytes. Raises artifacts.Refused."""
-    stored = StoredCopy(
+    try:
+        return load(settings.FACTORY_SNAPSHOT_ROOT, _stored(row))
+    except Refused:
+        was = row.artifact_status
+        row.refresh_from_db(fields=["artifact_status", "detail"])
+        if row.artifact_status == was:
+            raise
+    return load(settings.FACTORY_SNAPSHOT_ROOT, _stored(row))  # evicted since the row was read: it says so
+
+
+def _stored(row: AgentAttemptInput) -> StoredCopy:
+    return StoredCopy(
         attempt_id=row.attempt_id,
         seq=row.seq,
         sha256=row.sha256,
@@ -135,7 +146,6 @@ def load_artifact(row: AgentAttemptInput) -> Artifact:
         artifact_status=row.artifact_status,
         detail=row.detail,
     )
-    return load(settings.FACTORY_SNAPSHOT_ROOT, stored)
 
 
 def panel_of(attempt: AgentAttempt) -> InputPanel:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from factory.calls import AgentCall
 from factory.lineage import SessionTurns
-from factory.outcomes import AttemptEnd, storable
+from factory.outcomes import AttemptEnd, mask, storable
 from factory.packets import AgentInputPacket, capture_attempt_inputs
 from factory.providers import Session
 from factory.retention import SnapshotStore
@@ -35,6 +35,7 @@ class RunRecorder:
     def begin(
         self, call: AgentCall, turns: SessionTurns, session: Session, launch: str
     ) -> tuple[str, AgentInputPacket]:
+        """Capture and commit. A snapshot folder that cannot be used costs the snapshots and not the send."""
         attempt_id = uuid.uuid4().hex
         lineage = turns.next(call.phase, call.send_kind)
         with self._store.staging(self._tracer.run.pk) as staging:
@@ -61,7 +62,7 @@ class RunRecorder:
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
         if reply := end.reply:
             calls = tuple(storable(call, self._secrets) for call in reply.tool_calls)
-            end = replace(end, reply=replace(reply, tool_calls=calls))
+            end = replace(end, error=mask(end.error, self._secrets)[0], reply=replace(reply, tool_calls=calls))
             for remark in reply.remarks:
                 self._tracer.note(f"attempt {self._tracer.number}: {remark}")
         self._tracer.finish(attempt_id, end)

@@ -3,9 +3,10 @@
 import errno
 import hashlib
 import os
+import re
 import stat
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import BinaryIO, Literal
 
 REQUEST_LIMIT = 10 * 1024**2
 """Bytes a prompt file may have: what one snapshot may have, so that no request is too large to be kept."""
@@ -13,6 +14,7 @@ REQUEST_LIMIT = 10 * 1024**2
 SourceKind = Literal["inline_text", "prompt_file"]
 Force = Literal["text", "file"]
 
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _NO_SUCH_PATH = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 
 
@@ -60,8 +62,10 @@ def resolve_request(arg: str, *, force: Force | None = None) -> ResolvedRequest:
 
 
 def display_path(path: str) -> str:
-    """A path as text that any terminal, database and page can hold: bytes that are not UTF-8 as `\\xNN`."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
+    """A path as one line of text that any terminal, message, database and page can hold: bytes that are not UTF-8,
+    and control characters, as `\\xNN`."""
+    text = os.fsencode(path).decode("utf-8", "backslashreplace")
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def read_file(path: str, limit: int = REQUEST_LIMIT) -> bytes | None:
@@ -71,25 +75,28 @@ def read_file(path: str, limit: int = REQUEST_LIMIT) -> bytes | None:
     """
     name = display_path(path)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_regular(path) as file:
+            data = file.read(limit + 1)
+    except RequestError:
+        raise
     except ValueError:  # a NUL
         return None
     except OSError as error:
         if error.errno in _NO_SUCH_PATH:
             return None
         raise RequestError(f"cannot read {name}: {error.strerror}") from None
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise RequestError(f"{name} is not a regular file")
-        with open(handle, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
-    except OSError as error:
-        raise RequestError(f"cannot read {name}: {error.strerror}") from None
-    finally:
-        os.close(handle)
     if len(data) > limit:
         raise RequestError(f"{name} is larger than {limit // 1024**2} MiB")
     return data
+
+
+def open_regular(path: str) -> BinaryIO:
+    """The regular file, open, without waiting for anything. Raises RequestError for what is none, and as `open`."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise RequestError(f"{display_path(path)} is not a regular file")
 
 
 def _file_request(path: str, data: bytes) -> ResolvedRequest:

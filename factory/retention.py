@@ -15,7 +15,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -30,6 +30,9 @@ BLOCK = 4096
 
 _ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
 _RUN_LOCK = re.compile(r"\.run-([0-9a-f]{32})\.lock\Z")
+_NEW_LOCK = re.compile(r"\.run-[0-9a-f]{32}\.new\Z")
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_IN_USE = "the snapshot folder was in use by other runs"
 _MIB = 1024**2
 
 
@@ -129,12 +132,16 @@ class SnapshotStore:
 
         It is taken before the run's row is written, so there is no moment at which a death would not be seen; and its
         file stays behind where the block ends in an exception, since the row may not say how the run ended.
+        Raises StoreError.
         """
         token = uuid.uuid4().hex
-        path = self.root / f".run-{token}.lock"
-        with self._lock():  # between the file's making and its locking nobody may look at it
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        new, path = self.root / f".run-{token}.new", self.root / f".run-{token}.lock"
+        try:
+            handle = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
+            new.rename(path)  # who sees it under this name finds it locked
+        except OSError as error:
+            raise StoreError(f"snapshot root {self.root}: {error.strerror}") from None
         try:
             yield token
             path.unlink(missing_ok=True)
@@ -143,31 +150,47 @@ class SnapshotStore:
 
     @contextmanager
     def staging(self, run_id: int) -> Iterator["Staging"]:
-        """The time in which one attempt's inputs are captured and committed."""
-        with self._lock() as held:
-            staging = Staging(self, run_id, held)
+        """The time in which one attempt's inputs are captured and committed. A root that cannot be used costs the
+        snapshots alone: nothing is raised for it."""
+        with ExitStack() as stack:
+            refusal = ""
+            used: dict[str, int] = {}
+            try:
+                refusal = "" if stack.enter_context(self._lock()) else _IN_USE
+                used = {} if refusal else self.used()
+            except OSError as error:
+                refusal = _unusable(error)
+            staging = Staging(self, run_id, used, refusal)
             yield staging
-            if held:
-                staging.settle()
+            if not refusal:
+                with suppress(OSError):
+                    staging.settle()
 
     def reconcile(self, *, dry_run: bool = False) -> Reconciled:
         """Put folder and rows in agreement: end runs whose process died, remove old folders that no attempt owns and
         files that no row claims, then keep the budget. With `dry_run` it only says what it would do.
 
-        Raises StoreError where other runs hold the lock for too long.
+        Raises StoreError where other runs hold the lock for too long, or the root cannot be used.
         """
+        try:
+            return self._reconcile(dry_run)
+        except OSError as error:
+            raise StoreError(f"snapshot root {self.root}: {error.strerror}") from None
+
+    def _reconcile(self, dry_run: bool) -> Reconciled:
         report = Reconciled()
         with self._lock() as held:
             if not held:
                 raise StoreError("the snapshot folder is in use by another run")
             self._dead_runs(report, dry_run)
             self._orphans(report, dry_run)
-            if not dry_run:
-                report.evicted = Staging(self, 0, True).settle()
+            report.evicted = Staging(self, 0, {}).settle(dry_run=dry_run)
         return report
 
     def _dead_runs(self, report: Reconciled, dry_run: bool) -> None:
         for path in sorted(self.root.iterdir()):
+            if _NEW_LOCK.match(path.name) and not dry_run and self._is_old(path):
+                path.unlink(missing_ok=True)
             match = _RUN_LOCK.match(path.name)
             if not match or not _is_free(path):
                 continue
@@ -180,29 +203,40 @@ class SnapshotStore:
     def _orphans(self, report: Reconciled, dry_run: bool) -> None:
         names = sorted(path.name for path in self.root.iterdir() if _ATTEMPT.match(path.name))
         known = self._ledger.known(names)
+        here = set(names)
+        gone = (stored for stored in self._ledger.evictable() if stored.attempt_id not in here)
+        report.missing += [f"{stored.attempt_id}/{stored.seq}" for stored in gone]
         for name in names:
             if name in known:
                 self._strays(name, known[name], report, dry_run)
-            elif self._now() - (self.root / name).lstat().st_mtime < ORPHAN_SECONDS:
+            elif not self._is_old(self.root / name):
                 report.young.append(name)
             elif dry_run or self.discard(name) is None:
                 report.removed.append(name)
             else:
                 report.failed.append(str(self.root / name))
 
+    def _is_old(self, path: Path) -> bool:
+        return self._now() - path.lstat().st_mtime >= ORPHAN_SECONDS
+
     def _strays(self, attempt_id: str, wanted: set[int], report: Reconciled, dry_run: bool) -> None:
         folder = self.root / attempt_id
         try:
-            here = {path.name for path in folder.iterdir()}
+            handle = os.open(folder, _FOLDER)
         except OSError:
             report.failed.append(str(folder))
             return
-        expected = {str(seq) for seq in wanted}
-        report.missing += [f"{attempt_id}/{name}" for name in sorted(expected - here)]
-        for name in sorted(here - expected):
-            report.strays.append(f"{attempt_id}/{name}")
-            if not dry_run:
-                (folder / name).unlink(missing_ok=True)
+        try:
+            here = set(os.listdir(handle))  # noqa: PTH208 - of the open folder, whatever has its name by now
+            expected = {str(seq) for seq in wanted}
+            report.missing += [f"{attempt_id}/{name}" for name in sorted(expected - here)]
+            for name in sorted(here - expected):
+                if dry_run or _unlinked(name, handle):
+                    report.strays.append(f"{attempt_id}/{name}")
+                else:
+                    report.failed.append(str(folder / name))
+        finally:
+            os.close(handle)
 
     def discard(self, attempt_id: str) -> str | None:
         """Remove an attempt's folder. Answers why it could not be, else None."""
@@ -231,8 +265,12 @@ class SnapshotStore:
         return self._free_bytes(self.root)
 
     def remove(self, attempt_id: str, seq: int) -> None:
+        """Remove a copy, and its folder with the last one: an old factory would otherwise walk thousands of them."""
+        folder = self.root / attempt_id
         with suppress(FileNotFoundError):
-            (self.root / attempt_id / str(seq)).unlink()
+            (folder / str(seq)).unlink()
+        with suppress(OSError):
+            folder.rmdir()
 
     @property
     def ledger(self) -> SnapshotLedger:
@@ -240,33 +278,41 @@ class SnapshotStore:
 
 
 class Staging:
-    """One capture's hold on the store: it reserves room before bytes are written, and evicts to make that room."""
+    """One capture's hold on the store: it reserves room before bytes are written, and evicts to make that room.
 
-    def __init__(self, store: SnapshotStore, run_id: int, locked: bool) -> None:
-        self._store, self._locked = store, locked
-        used = store.used() if locked else {}
+    `used` are the allocated bytes by attempt; `refusal` is why nothing can be kept at all.
+    """
+
+    def __init__(self, store: SnapshotStore, run_id: int, used: dict[str, int], refusal: str = "") -> None:
+        self._store, self._refusal = store, refusal
         self._used = sum(used.values())
-        own = store.ledger.attempts_of(run_id) if locked else set()
+        own = store.ledger.attempts_of(run_id) if used else set()
         self._run_used = sum(size for name, size in used.items() if name in own)
         self._queue: deque[StoredInput] | None = None
+        self._would_be_free = 0
 
     @contextmanager
     def folder(self, attempt_id: str) -> Iterator[Folder]:
-        """The attempt's new folder, held open. Raises OSError."""
+        """The attempt's new folder, held open; it is gone again where nothing was kept in it."""
         path = self._store.root / attempt_id
-        path.mkdir(mode=0o700)
-        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            handle = -1 if self._refusal else _new_folder(path)
+        except OSError as error:
+            handle, self._refusal = -1, _unusable(error)
+        if self._refusal:
+            yield Folder.closed(self._refusal)
+            return
         try:
             yield Folder(handle, self.reserve, self.release)
         finally:
             os.close(handle)
+            with suppress(OSError):
+                path.rmdir()
 
     def reserve(self, size: int) -> str | None:
         """Room for `size` more bytes, evicting the oldest snapshots where that gives it. Answers the refusal."""
         size = _blocks(size)
         limits = self._store.limits
-        if not self._locked:
-            return "the snapshot folder was in use by other runs"
         if self._run_used + size > limits.run_cap:
             return f"this run's snapshots would pass the cap of {_mib(limits.run_cap)} a run"
         if self._crossed(size):
@@ -285,11 +331,12 @@ class Staging:
         self._used -= _blocks(size)
         self._run_used -= _blocks(size)
 
-    def settle(self) -> int:
-        """Measure again and evict until budget and free space hold. Answers how many inputs were evicted."""
+    def settle(self, *, dry_run: bool = False) -> int:
+        """Measure again and evict until budget and free space hold. Answers how many inputs were evicted, or would
+        be."""
         self._used = sum(self._store.used().values())
         evicted = 0
-        while self._crossed(0) and self._evict_oldest():
+        while self._crossed(0) and self._evict_oldest(dry_run=dry_run):
             evicted += 1
         return evicted
 
@@ -307,7 +354,7 @@ class Staging:
         limits = self._store.limits
         if self._used + size > limits.budget:
             return f"budget of {_mib(limits.budget)}"
-        if self._store.free() - size < limits.min_free:
+        if self._store.free() + self._would_be_free - size < limits.min_free:
             return f"at least {_mib(limits.min_free)} must stay free"
         return None
 
@@ -316,16 +363,38 @@ class Staging:
             self._queue = deque(self._store.ledger.evictable())
         return self._queue
 
-    def _evict_oldest(self) -> bool:
+    def _evict_oldest(self, *, dry_run: bool = False) -> bool:
         queue = self._evictable()
         if not queue:
             return False
         oldest = queue.popleft()
         reason = f"evicted to stay within the disk budget ({self._crossed(0) or 'room for a newer capture'})"
-        if self._store.ledger.evict(oldest.input_id, reason):
+        if dry_run:
+            self._used -= _blocks(oldest.size)
+            self._would_be_free += _blocks(oldest.size)
+        elif self._store.ledger.evict(oldest.input_id, reason):
             self._store.remove(oldest.attempt_id, oldest.seq)
             self._used -= _blocks(oldest.size)
         return True
+
+
+def _new_folder(path: Path) -> int:
+    path.mkdir(mode=0o700)
+    return os.open(path, _FOLDER)
+
+
+def _unusable(error: OSError) -> str:
+    return f"the snapshot folder cannot be used: {error.strerror}"
+
+
+def _unlinked(name: str, folder: int) -> bool:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _flock_within(handle: int, seconds: float) -> bool:
@@ -344,7 +413,7 @@ def _is_free(path: Path) -> bool:
     """Is nobody holding this lock file?"""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except OSError:
         return False
     try:
         return _flock_within(handle, 0)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from django.conf import settings
 
@@ -50,6 +51,8 @@ def make_job(
     """What a run is to do, each attached file read once. Raises RequestError for what cannot be given to it."""
     if context is not None and not provider.has_tools:
         raise RequestError(f"{provider.name} has no tools to read a folder with; --attach sends a file along")
+    if check is not None and not _is_utf8(check):
+        raise RequestError("the check is not valid UTF-8, so no message can tell it")
     included: list[Included] = []
     attachments: list[Attachment] = []
     for path in attach:
@@ -84,6 +87,9 @@ def run_job(
         )
         try:
             end = _carry_out(workflow, job, provider, store, tracer, progress)
+        except KeyboardInterrupt:  # between two attempts; within one it is the workflow's
+            tracer.end("cancelled")
+            raise
         except Exception as error:
             tracer.note(f"{type(error).__name__}: {error}", is_error=True)
             tracer.end("failed")
@@ -123,7 +129,20 @@ def _secrets() -> list[str]:
     """What must not be kept when a tool has printed it."""
     database = settings.DATABASES["default"].get("PASSWORD")
     named = (settings.SECRET_KEY, settings.AGENT_CAPTURE_SERVICE_KEY, settings.OPENAI_API_KEY, database)
-    return [str(secret) for secret in named if secret]
+    urls = (settings.AGENT_CAPTURE_REDIS_URL, settings.CACHE_URL, settings.OPENAI_BASE_URL)
+    passwords = [_password(url) for url in urls if url]
+    return [str(secret) for secret in {*named, *passwords, *map(unquote, passwords)} if secret]
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""
+
+
+def _is_utf8(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _workspace(run_id: int) -> Path:
@@ -141,5 +160,5 @@ def _context_root(path: str | None) -> str | None:
     if not os.path.isdir(real):  # noqa: PTH112
         raise RequestError(f"{display_path(path)} is not a folder")
     if display_path(real) != real:
-        raise RequestError(f"the name of {display_path(path)} is not UTF-8, so no message can tell it")
+        raise RequestError(f"the name of {display_path(path)} holds what no message can tell")
     return real

@@ -28,6 +28,8 @@ MAX_SECONDS = 5.0
 _CHUNK = MIB
 _OPEN_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# To pass through a folder one need not be allowed to list it. (Only Linux has such a handle.)
+_PASS_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _CLOCK_EVERY = 512  # names listed between two looks at the clock
 
@@ -98,6 +100,11 @@ class Folder:
         self._handle, self._reserve, self._release = handle, reserve, release
         self.total = 0
 
+    @classmethod
+    def closed(cls, why: str) -> "Folder":
+        """A folder that could not be made: it keeps nothing, for this reason."""
+        return cls(-1, lambda size: why, lambda size: None)
+
     def keep_bytes(self, seq: int, data: bytes) -> Kept:
         """Keep bytes that are held already. Raises CaptureFailed or BoundReached."""
         self._admit(len(data))
@@ -135,12 +142,13 @@ class Folder:
         links = f"{before.st_nlink} hard links" if before.st_nlink > 1 else None
         return Kept(len(data), hashlib.sha256(data).hexdigest(), recognise(bytes(data)), links)
 
-    def _admit(self, size: int, *, reserved: int = 0) -> None:
+    def _admit(self, size: int, *, reserved: int | None = None) -> None:
         if size > MAX_FILE_BYTES:
             raise CaptureFailed("limit_exceeded", f"larger than {MAX_FILE_BYTES // MIB} MiB")
         if self.total + size > MAX_TOTAL_BYTES:
             raise BoundReached("bytes")
-        if size > reserved and (refusal := self._reserve(size - reserved)):
+        more = size - (reserved or 0)
+        if (more > 0 or reserved is None) and (refusal := self._reserve(more)):
             raise CaptureFailed("limit_exceeded", refusal)
 
     @contextmanager
@@ -230,15 +238,16 @@ def open_folder(path: str) -> int:
 
     Raises OSError.
     """
-    handle = os.open("/", _OPEN_FOLDER)
-    for part in path.split("/"):
-        if part in {"", "."}:
-            continue
+    parts = ["/", *(part for part in path.split("/") if part not in {"", "."})]
+    handle: int | None = None
+    for number, part in enumerate(parts, 1):
+        above = handle
         try:
-            below = os.open(part, _OPEN_FOLDER, dir_fd=handle)
+            handle = os.open(part, _OPEN_FOLDER if number == len(parts) else _PASS_FOLDER, dir_fd=above)
         finally:
-            os.close(handle)
-        handle = below
+            if above is not None:
+                os.close(above)
+    assert handle is not None
     return handle
 
 
@@ -247,11 +256,19 @@ def walk(root: int, deadline: Deadline, parts: tuple[str, ...] = ()) -> Generato
 
     The handle in `Found.folder` is open until the next step. Raises BoundReached for depth and time.
     """
-    for name in _names(root, deadline):
+    try:
+        names = _names(root, deadline)
+    except OSError as error:
+        yield _not_listed(parts, root, error)
+        return
+    for name in names:
         deadline.check()
         here = (*parts, name)
         try:
             mode = os.stat(name, dir_fd=root, follow_symlinks=False).st_mode
+        except FileNotFoundError:
+            yield Found(here, root)  # gone since it was listed, as the copy will find
+            continue
         except OSError as error:
             yield Found(here, root, f"cannot be examined: {error.strerror}")
             continue
@@ -271,14 +288,18 @@ def _below(root: int, name: str, here: tuple[str, ...], deadline: Deadline) -> I
     try:
         handle = os.open(name, _OPEN_FOLDER, dir_fd=root)
     except OSError as error:
-        swapped = error.errno in {errno.ENOTDIR, errno.ELOOP}
-        reason = "symbolic link, not followed" if swapped else f"folder cannot be listed: {error.strerror}"
-        yield Found(here, root, reason, is_folder=True)
+        yield _not_listed(here, root, error)
         return
     try:
         yield from walk(handle, deadline, here)
     finally:
         os.close(handle)
+
+
+def _not_listed(parts: tuple[str, ...], folder: int, error: OSError) -> Found:
+    swapped = error.errno in {errno.ENOTDIR, errno.ELOOP}
+    reason = "symbolic link, not followed" if swapped else f"folder cannot be listed: {error.strerror}"
+    return Found(parts, folder, reason, is_folder=True)
 
 
 def _names(folder: int, deadline: Deadline) -> list[str]:

@@ -4,7 +4,7 @@ An attempt and its inputs are committed together, after the capture and before t
 it is written when it ended.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -15,8 +15,10 @@ from django.db.models.functions import Concat
 from django.utils import timezone
 
 from factory.calls import AgentCall
-from factory.importers.found import FoundAttempt, FoundSession
+from factory.fields import short
+from factory.importers.found import SUB_AGENT, FoundAttempt, FoundSession
 from factory.importers.trace_database import TracedAttempt
+from factory.items import PacketItem
 from factory.models import (
     AgentAttempt,
     AgentAttemptInput,
@@ -50,7 +52,7 @@ class Tracer:
             FactoryRun.objects.create(
                 owner_id=owner_id,
                 workflow=workflow,
-                provider=provider,
+                provider=short(provider, NAME),
                 task=request.text,
                 request_kind=request.source_kind,
                 request_path=request.path,
@@ -83,8 +85,8 @@ class Tracer:
                 run=self.run,
                 number=self.number + 1,
                 phase=call.phase,
-                provider=provider,
-                model=model,
+                provider=short(provider, NAME),
+                model=short(model, NAME),
                 session_id=session_id,
                 system_prompt=call.system_prompt,
                 user_prompt=call.user_prompt,
@@ -101,9 +103,7 @@ class Tracer:
                 captured_input_count=packet.captured,
                 omitted_input_count=packet.omitted,
             )
-            AgentAttemptInput.objects.bulk_create(
-                AgentAttemptInput(attempt_id=attempt_id, **_columns(item)) for item in packet.items
-            )
+            _write_inputs(attempt_id, packet.items)
         self.number += 1
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
@@ -114,7 +114,8 @@ class Tracer:
             calls = reply.tool_calls
             values["reply"] = reply.text
             values |= {name: getattr(reply, name) for name in ("input_tokens", "output_tokens", "cost")}
-            values |= {name: value for name in ("model", "session_id") if (value := getattr(reply, name))}
+            values |= {"model": short(reply.model, NAME)} if reply.model else {}
+            values |= {"session_id": reply.session_id} if reply.session_id else {}
         with transaction.atomic():
             AgentAttempt.objects.filter(pk=attempt_id).update(**values, ended_at=timezone.now())
             AgentToolCall.objects.bulk_create(
@@ -122,7 +123,10 @@ class Tracer:
             )
 
     def end(self, state: EndState) -> None:
-        FactoryRun.objects.filter(pk=self.run.pk).update(state=state, ended_at=timezone.now())
+        """The run is over, and with it an attempt whose own end could not be written."""
+        with transaction.atomic():
+            FactoryRun.objects.filter(pk=self.run.pk).update(state=state, ended_at=timezone.now())
+            _end_attempts(self.run.pk, "the run ended before this attempt did")
 
     def note(self, text: str, *, is_error: bool = False) -> None:
         RunNote.objects.create(run=self.run, text=text, is_error=is_error, at=timezone.now())
@@ -130,6 +134,22 @@ class Tracer:
 
 def _columns(record: Any) -> dict[str, Any]:
     return asdict(record)
+
+
+def _write_inputs(attempt_id: str, items: Iterable[PacketItem]) -> None:
+    AgentAttemptInput.objects.bulk_create(
+        AgentAttemptInput(
+            attempt_id=attempt_id,
+            **_columns(item) | {"media_type": None if item.media_type is None else short(item.media_type, MEDIA_TYPE)},
+        )
+        for item in items
+    )
+
+
+def _end_attempts(run_id: int, why: str) -> None:
+    AgentAttempt.objects.filter(run_id=run_id, state=State.RUNNING).update(
+        state=State.FAILED, failure=Failure.INTERRUPTED, error=why, ended_at=timezone.now()
+    )
 
 
 class Rows:
@@ -176,12 +196,7 @@ class Rows:
             return run_id
         with transaction.atomic():
             running.update(state=State.FAILED, ended_at=now)
-            AgentAttempt.objects.filter(run_id=run_id, state=State.RUNNING).update(
-                state=State.FAILED,
-                failure=Failure.INTERRUPTED,
-                error="the factory's process ended before this attempt did",
-                ended_at=now,
-            )
+            _end_attempts(run_id, "the factory's process ended before this attempt did")
             text = "the factory's process ended before the run did"
             RunNote.objects.create(run_id=run_id, text=text, is_error=True, at=now)
         return run_id
@@ -193,10 +208,14 @@ class FoundRun:
     def __init__(self, run: FactoryRun) -> None:
         self.run = run
         self.number = AgentAttempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
+        self._said: dict[str, None] = {}
 
     @classmethod
     def open(cls, session: FoundSession, *, identity: str, owner_id: int | None) -> "FoundRun":
-        """The run of this session: the one that an earlier import made, else a new one."""
+        """The run of this session: the one that an earlier import made, else a new one.
+
+        Called in a transaction, which keeps other imports of the session waiting.
+        """
         run, _ = FactoryRun.objects.get_or_create(
             import_identity=identity,
             defaults={
@@ -210,7 +229,7 @@ class FoundRun:
                 "state": State.SUCCEEDED,
             },
         )
-        return cls(run)
+        return cls(FactoryRun.objects.select_for_update().get(pk=run.pk))
 
     def write(
         self, attempt_id: str, found: FoundAttempt, *, previous: str | None, retried: str | None, is_known: bool
@@ -235,9 +254,7 @@ class FoundRun:
                 retry_of_attempt_id=retried,
                 **values,
             )
-        AgentAttemptInput.objects.bulk_create(
-            AgentAttemptInput(attempt_id=attempt_id, **_columns(item)) for item in found.inputs
-        )
+        _write_inputs(attempt_id, found.inputs)
         AgentToolCall.objects.bulk_create(
             AgentToolCall(attempt_id=attempt_id, seq=seq, output_bytes=_size(call.output), **_columns(call))
             for seq, call in enumerate(found.tool_calls, 1)
@@ -245,12 +262,24 @@ class FoundRun:
         return "changed" if is_known else "new"
 
     def note(self, text: str) -> None:
-        RunNote.objects.get_or_create(run=self.run, text=text, defaults={"at": timezone.now()})
+        self._said[text] = None
 
-    def close(self) -> None:
-        """The run ended as its last attempt did; its task is its first message, where the session has no name."""
+    def close(self, source: str = "") -> None:
+        """The run ended as its last attempt did; its task is its first message, where the session has no name.
+
+        `source` is the file that the notes are from, where several make up the run: what it does not say any more
+        (that it was still being written) goes.
+        """
+        known = dict(RunNote.objects.filter(run=self.run).values_list("text", "pk"))
+        stale = RunNote.objects.filter(run=self.run, source=source).values_list("text", "pk")
+        RunNote.objects.filter(pk__in=[pk for text, pk in stale if text not in self._said]).delete()
+        RunNote.objects.bulk_create(
+            RunNote(run=self.run, text=text, source=source, at=timezone.now())
+            for text in self._said
+            if text not in known
+        )
         attempts = AgentAttempt.objects.filter(run=self.run).order_by("number")
-        last, first = attempts.last(), attempts.first()
+        last, first = attempts.exclude(phase=SUB_AGENT).last() or attempts.last(), attempts.first()
         if last is None or first is None:
             return
         self.run.state, self.run.ended_at = last.state, last.ended_at
@@ -259,6 +288,9 @@ class FoundRun:
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
 
 
+NAME, PHASE, MEDIA_TYPE = 200, 80, 80
+"""The lengths of the short columns."""
+_LARGEST_COUNT = 2**31 - 1
 _WHAT_GROWS = ("state", "error", "reply", "ended_at", "output_tokens")
 _PACKET = (
     "task_prompt",
@@ -276,12 +308,19 @@ def _found_values(found: FoundAttempt) -> dict[str, Any]:
     names: tuple[str, ...] = ("session_id", "system_prompt", "user_prompt", "reply", "state", "failure", "error")
     names += ("input_tokens", "output_tokens", "cost", "started_at", "ended_at", "turn_index")
     values = {name: getattr(found, name) for name in names}
-    values |= {"phase": found.phase[:80], "provider": found.provider[:200], "model": found.model[:200]}
+    values |= {"phase": short(found.phase, PHASE)}
+    values |= {name: short(getattr(found, name), NAME) for name in ("provider", "model")}
     if found.started_at and found.ended_at:
         values["duration_ms"] = max(0, round((found.ended_at - found.started_at).total_seconds() * 1000))
     if isinstance(found, TracedAttempt):
-        return values | {name: getattr(found, name) for name in _PACKET}
+        values |= {name: getattr(found, name) for name in _PACKET}
+        return {name: None if _too_large(name, value) else value for name, value in values.items()}
     return values | {"input_coverage": Coverage.PARTIAL if found.inputs else Coverage.NOT_RECORDED}
+
+
+def _too_large(name: str, value: object) -> bool:
+    """Is it a count that only a damaged trace can hold, and no column of ours?"""
+    return isinstance(value, int) and not name.endswith("_tokens") and name != "duration_ms" and value > _LARGEST_COUNT
 
 
 def _size(output: str | None) -> int | None:

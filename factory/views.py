@@ -15,8 +15,9 @@ from django_htmx.http import HttpResponseStopPolling
 
 from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.raw import raw_text
-from agentlab.common.text import TextBlock
+from agentlab.common.text import TextBlock, first_line, visible
 from factory.artifacts import Refused
+from factory.masking import without_secrets
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, State
 from factory.outcomes import OUTPUT_LIMIT
 from factory.panel import InputPanel, Task
@@ -32,14 +33,24 @@ from factory.reading import (
     snapshots_of,
 )
 
+TOOLS_SHOWN = 100
+NOTES_SHOWN, MOST_NOTES = 3, 100
+LONG_ERROR = 400
 TEXTS = {
+    "error": "Failure",
     "task": "Task instructions",
     "user": "User message",
     "system": "System message",
     "reply": "Reply",
     "launch": "Launch command",
 }
-_FIELDS = {"user": "user_prompt", "system": "system_prompt", "reply": "reply", "launch": "launch_command"}
+_FIELDS = {
+    "error": "error",
+    "user": "user_prompt",
+    "system": "system_prompt",
+    "reply": "reply",
+    "launch": "launch_command",
+}
 
 
 @require_safe
@@ -122,12 +133,16 @@ def _run_context(row: FactoryRun) -> dict[str, Any]:
     attempts = attempts_of(row)
     rows, total = _timed(row, attempts)
     lasted = _seconds(row.started_at, row.ended_at or datetime.now(UTC))
+    notes = list(row.notes.order_by("-is_error", "pk")[: MOST_NOTES + 1])
+    first = max(NOTES_SHOWN, sum(note.is_error for note in notes[:20]))
     return {
         "run": row,
         "rows": rows,
         "total": total,
         "snapshots": snapshots_of(row),
-        "notes": list(row.notes.all()),
+        "notes": notes[:first],
+        "more_notes": notes[first:MOST_NOTES],
+        "notes_left_out": len(notes) > MOST_NOTES,
         "task": TextBlock(id="request", label="Request", text=row.task, level=2) if row.task else None,
         "milliseconds": None if lasted is None else lasted * 1000,
     }
@@ -161,20 +176,38 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
     row = get_attempt(request.user, run_id, number)
     panel = panel_of(row)
     siblings = attempts_of(row.run)
+    tools, pager = _tools(request, row)
     context = {
         "attempt": row,
         "run": row.run,
         "panel": panel,
         "texts": _blocks(row, panel),
-        "tools": list(row.tool_calls.defer("arguments", "output")),
+        "tools": tools,
+        "tools_pager": pager,
         "previous": _neighbour(siblings, number, -1),
         "next": _neighbour(siblings, number, 1),
         "count": len(siblings),
         "session": _session(siblings, row),
+        "long_error": len(row.error) > LONG_ERROR,
+        "error_line": visible(first_line(row.error, 200)),
     }
     response = render(request, "factory/attempt.html", context)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[list[AgentToolCall], Pager | None]:
+    """One page of the tool calls: a turn of many hours has thousands."""
+    calls = row.tool_calls.defer("arguments", "output").order_by("seq")
+    page = list(calls[: TOOLS_SHOWN + 1])
+    if len(page) <= TOOLS_SHOWN:
+        return page, None
+    count = -(-calls.count() // TOOLS_SHOWN)
+    number = page_number(request.GET.get("page"), count)
+    plain_pager = numbered(reverse("factory-attempt", args=[row.run_id, row.number]), number, count)
+    newer, older = (f"{url}#tools" if url else "" for url in (plain_pager.newer_url, plain_pager.older_url))
+    start = (number - 1) * TOOLS_SHOWN
+    return list(calls[start : start + TOOLS_SHOWN]), replace(plain_pager, newer_url=newer, older_url=older)
 
 
 def _neighbour(siblings: list[AgentAttempt], number: int, by: int) -> AgentAttempt | None:
@@ -182,9 +215,19 @@ def _neighbour(siblings: list[AgentAttempt], number: int, by: int) -> AgentAttem
     return siblings[at] if 0 <= at < len(siblings) else None
 
 
-def _session(siblings: Iterable[AgentAttempt], row: AgentAttempt) -> list[AgentAttempt]:
-    """The turns of the same session, for the line at the top; a session nobody named is no session."""
-    return [one for one in siblings if row.session_id is not None and one.session_id == row.session_id]
+def _session(siblings: Iterable[AgentAttempt], row: AgentAttempt) -> list[AgentAttempt | None]:
+    """The turns of the same session, for the line at the top; a session nobody named is no session. Of a long one: the
+    first, the last and those around this one, with None for what is left out between them."""
+    turns = [one for one in siblings if row.session_id is not None and one.session_id == row.session_id]
+    if len(turns) <= 9:
+        return [*turns]
+    here = next(place for place, one in enumerate(turns) if one.pk == row.pk)
+    wanted = sorted({0, *range(max(0, here - 2), min(len(turns), here + 3)), len(turns) - 1})
+    line: list[AgentAttempt | None] = []
+    for before, place in zip([-1, *wanted], wanted, strict=False):
+        line += [None] if place > before + 1 else []
+        line.append(turns[place])
+    return line
 
 
 def _blocks(row: AgentAttempt, panel: InputPanel) -> dict[str, TextBlock]:
@@ -213,7 +256,7 @@ def _block(row: AgentAttempt, name: str, text: str, *, whole: bool = False, alon
         subject=f"attempt {row.number}",
         # A correction's few words are what is new on this turn; an opening message repeats the task above it.
         open=alone or name in {"task", "reply"} or (name == "user" and row.send_kind in {"parse_retry", "gate_retry"}),
-        lazy=name in {"system", "launch"},
+        lazy=name in {"system", "launch", "error"},
         whole=whole,
         level=2 if name in {"task", "reply"} else 3,
     )
@@ -225,7 +268,7 @@ def _named_text(request: HttpRequest, run_id: int, number: int, name: str) -> tu
     if name not in TEXTS:
         raise Http404
     text = panel_of(row).task.text if name == "task" else getattr(row, _FIELDS[name])
-    if text is None:
+    if text is None or (name == "error" and not text):
         raise Http404
     return row, text
 
@@ -264,22 +307,18 @@ def _tool_call(request: HttpRequest, run_id: int, number: int, seq: int) -> tupl
 def tool(request: HttpRequest, run_id: int, number: int, seq: int) -> HttpResponse:
     """One tool call: its arguments and its output."""
     row, call = _tool_call(request, run_id, number, seq)
-    raw_url = reverse("factory-tool-raw", args=[run_id, number, seq])
+    words, hidden = without_secrets(call.arguments)
+    shown = {"part_url": request.path, "open": True, "whole": "all" in request.GET, "inline_bytes": 10**9}
+    arguments = TextBlock(id=f"tool-{seq}-arguments", label="Arguments", text=words, **shown)
     output = None
     if call.output is not None:
-        output = TextBlock(
-            id=f"tool-{seq}-output",
-            label="Output",
-            text=call.output,
-            raw_url=raw_url,
-            part_url=request.path,
-            open=True,
-            whole="all" in request.GET,
-            inline_bytes=10**9,
-        )
-    arguments = TextBlock(id=f"tool-{seq}-arguments", label="Arguments", text=call.arguments, open=True)
+        words, more = without_secrets(call.output)
+        raw_url = reverse("factory-tool-raw", args=[run_id, number, seq])
+        output = TextBlock(id=f"tool-{seq}-output", label="Output", text=words, raw_url=raw_url, **shown)
+        hidden += more
     was_cut = call.output is not None and len(call.output) >= OUTPUT_LIMIT
     context = {"attempt": row, "run": row.run, "call": call, "arguments": arguments, "output": output, "cut": was_cut}
+    context["hidden"] = hidden
     fragment = bool(getattr(request, "htmx", False))
     response = render(request, "factory/_tool.html" if fragment else "factory/tool.html", context)
     patch_vary_headers(response, ["HX-Request"])
@@ -313,7 +352,8 @@ def preview(request: HttpRequest, input_id: int) -> HttpResponse:
     row = get_input(request.user, input_id)
     shown = _preview(request, row)
     fragment = bool(getattr(request, "htmx", False))
-    context = {"input": row, "attempt": row.attempt, "run": row.attempt.run, "preview": shown}
+    name = row.label if row.label.strip() else f"input {row.seq}"
+    context = {"input": row, "name": name, "attempt": row.attempt, "run": row.attempt.run, "preview": shown}
     template = "factory/_preview.html" if fragment else "factory/preview.html"
     response = render(request, template, context, status=shown.status)
     patch_vary_headers(response, ["HX-Request"])

@@ -17,7 +17,7 @@ class TurnBuilder:
     output_name: str
     cache_names: tuple[str, ...]
 
-    def __init__(self, turn: Turn, session_id: str, phase: str = "turn") -> None:
+    def __init__(self, turn: Turn, session_id: str | None, phase: str = "turn") -> None:
         self.found = FoundAttempt(
             record_id=turn.record_id,
             phase=phase,

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from factory.importers import images
+from factory.importers import images, jsonl
 from factory.importers.building import TurnBuilder, attempts, index_notes
-from factory.importers.found import FoundSession, FoundToolCall, TooLargeError
+from factory.importers.found import SUB_AGENT, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
 from factory.importers.turns import Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, text
+from factory.importers.values import count, items, mapping, moment, text, written
 from factory.items import PacketItem
 
 FORMAT = "Claude Code session"
@@ -34,40 +34,48 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
 
 
 def read_web_export(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
-    """The one JSON object of a web export: its `loglines` are the rows. Raises TooLargeError."""
+    """The one JSON object of a web export: its `loglines` are the rows. Raises TooLargeError and NotSupportedError."""
     file.seek(0)
     raw = file.read(WEB_EXPORT_LIMIT + 1)
     if len(raw) > WEB_EXPORT_LIMIT:
         raise TooLargeError(f"a web export may have {WEB_EXPORT_LIMIT // 1024**2} MiB at most")
-    rows = items(mapping(json.loads(raw)).get("loglines"))
-    lines = io.BytesIO(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    try:
+        rows = items(mapping(json.loads(raw)).get("loglines"))
+        lines = io.BytesIO(b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    except (ValueError, RecursionError):
+        raise NotSupportedError("not supported: the JSON of this web export is damaged or cut short") from None
     yield _read(lines, path.stem, is_subagent=False)
 
 
 def subagent_files(path: Path) -> list[Path]:
     """The files of a session's sub-agents: in its own folder, or (older) beside it, naming it on their first row."""
-    own = sorted((path.parent / path.stem / "subagents").glob("agent-*.jsonl"))
+    own = _files(path.parent / path.stem / "subagents")
     if path.stem.startswith("agent-"):
         return own
-    beside = [other for other in sorted(path.parent.glob("agent-*.jsonl")) if _parent_of(other) == path.stem]
-    return own + beside
+    return own + [other for other in _files(path.parent) if _parent_of(other) == path.stem]
+
+
+def _files(folder: Path) -> list[Path]:
+    # Regular files alone: whoever opens a FIFO waits for its writer.
+    return [path for path in sorted(folder.glob("agent-*.jsonl")) if path.is_file()]
 
 
 def _parent_of(path: Path) -> str | None:
     try:
         with path.open("rb") as file:
             return text(mapping(json.loads(file.readline(1024**2))).get("sessionId")) or None
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
 
 
 def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
     facts: dict[str, str] = {}
     index = build_index(file, _place, lambda row: _learn(facts, row))
-    session_id = facts.get("sessionId") or name
+    session_id = facts.get("sessionId")
     session = FoundSession(
         format=FORMAT,
-        session_id=session_id,
+        session_id=session_id or jsonl.fingerprint(file),
+        part=name if is_subagent else "",
         attempts=iter(()),
         counts=index.counts,
         title=facts.get("summary", ""),
@@ -75,7 +83,7 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
         started_at=moment(facts.get("timestamp")),
         notes=["The system prompt is not in a Claude Code file.", *index_notes(index)],
     )
-    phase, name_of_turns = ("sub-agent", name) if is_subagent else ("turn", session_id)
+    phase, name_of_turns = (SUB_AGENT, name) if is_subagent else ("turn", session_id)
     session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase), session)
     return session
 
@@ -92,7 +100,7 @@ def _learn(facts: dict[str, str], row: dict[str, Any]) -> None:
 def _place(value: object) -> Place:
     if not isinstance(value, dict):
         return Place("damaged")
-    kind, row_id = value.get("type"), text(value.get("uuid")) or None
+    kind, row_id = text(value.get("type")), text(value.get("uuid")) or None
     parent = text(value.get("parentUuid")) or text(value.get("logicalParentUuid")) or None
     if kind == "user":
         return Place("start" if _starts_turn(value) else "member", row_id, parent)
@@ -127,7 +135,7 @@ class _Builder(TurnBuilder):
     input_name, output_name = "input_tokens", "output_tokens"
     cache_names = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
-    def __init__(self, turn: Turn, session_id: str, phase: str) -> None:
+    def __init__(self, turn: Turn, session_id: str | None, phase: str) -> None:
         super().__init__(turn, session_id, phase)
         self.found.provider = "anthropic"
         self.usage: dict[str, dict[str, Any]] = {}  # by API message: the row with the most output tokens
@@ -150,7 +158,7 @@ class _Builder(TurnBuilder):
     def _user(self, row: dict[str, Any]) -> None:
         content = _content(row)
         if row.get("isSidechain"):
-            self.found.phase = "sub-agent"
+            self.found.phase = SUB_AGENT
         if isinstance(content, str):
             self.found.user_prompt = content
             return
@@ -180,8 +188,8 @@ class _Builder(TurnBuilder):
                 self.replies.append(block["text"])
             elif block.get("type") == "tool_use":
                 given = block.get("input")
-                written = json.dumps(given, ensure_ascii=False) if given is not None else ""
-                call = FoundToolCall(text(block.get("name")), written, started_at=moment(row.get("timestamp")))
+                arguments = written(given) if given is not None else ""
+                call = FoundToolCall(text(block.get("name")), arguments, started_at=moment(row.get("timestamp")))
                 self.call(text(block.get("id")), call)
 
     def _count(self, message: dict[str, Any], request_id: str) -> None:
@@ -226,8 +234,9 @@ def _attachments(blocks: list[dict[str, Any]]) -> list[PacketItem]:
     found: list[PacketItem] = []
     for block in blocks:
         source = mapping(block.get("source"))
-        if block.get("type") in {"image", "document"} and source:
+        kind = text(block.get("type"))
+        if kind in {"image", "document"} and source:
             seq = len(found) + 1
-            label = text(block.get("title")) or f"{block['type']} {seq}"
+            label = text(block.get("title")) or f"{kind} {seq}"
             found.append(images.attached(seq, label, text(source.get("data")), text(source.get("media_type"))))
     return found

@@ -5,9 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-import ijson
-
-from factory.importers import claude_code, inspect_log, jsonl, pi, trace_database
+from factory.importers import claude_code, inspect_log, jsonl, pi, streaming, trace_database
 from factory.importers.found import FoundSession, NotSupportedError
 from factory.importers.values import mapping, text
 
@@ -39,7 +37,7 @@ def _by_records(file: BinaryIO) -> Reader | None:
     """The format of the first JSON line that only one format writes."""
     for line in islice(jsonl.scan(file), _LINES_LOOKED_AT):
         record = mapping(line.value)
-        kind = record.get("type")
+        kind = text(record.get("type"))
         if kind == "session" and text(record.get("id")):
             return pi.read
         if kind == "message" and "role" in mapping(record.get("message")):
@@ -51,16 +49,11 @@ def _by_records(file: BinaryIO) -> Reader | None:
 
 def _by_keys(file: BinaryIO) -> Reader | None:
     """The format of one JSON object, by its top-level keys."""
-    file.seek(0)
     keys: set[str] = set()
-    try:
-        for prefix, event, value in ijson.parse(file):
-            if prefix == "" and event == "map_key":
-                keys.add(value)
-                if value == "loglines":
-                    return claude_code.read_web_export
-            if {"version", "eval"} <= keys:
-                return inspect_log.read_json
-    except (ijson.JSONError, UnicodeDecodeError, ValueError):
-        return None
+    for key in streaming.top_level_keys(file):
+        keys.add(key)
+        if key == "loglines":
+            return claude_code.read_web_export
+        if {"version", "eval"} <= keys:
+            return inspect_log.read_json
     return None

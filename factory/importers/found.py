@@ -13,6 +13,8 @@ from factory.items import PacketItem
 
 FoundState = Literal["succeeded", "failed", "cancelled"]
 FoundFailure = Literal["", "provider", "interrupted"]
+SUB_AGENT = "sub-agent"
+"""The phase of an attempt that another attempt's agent started: the session does not end with it."""
 
 
 class NotSupportedError(Exception):
@@ -84,7 +86,9 @@ class FoundAttempt:
 class FoundSession:
     """One session and its attempts, in the order of the file.
 
-    `counts` and `notes` are complete only once `attempts` has been walked: a large file is read as it is walked.
+    `session_id` tells it from every other session of its format and stays as the file grows, whatever the file is
+    called. `part` tells the file apart where several make up one session. `counts` and `notes` are complete only
+    once `attempts` has been walked: a large file is read as it is walked.
     """
 
     format: str
@@ -93,5 +97,6 @@ class FoundSession:
     counts: Counts
     title: str = ""
     workspace: str = ""
+    part: str = ""
     started_at: datetime | None = None
     notes: list[str] = field(default_factory=list)

@@ -3,51 +3,65 @@
 Format: src/inspect_ai/log/_log.py, log/_recorders/eval.py and log/_condense.py of UKGovernmentBEIS/inspect_ai. A
 sample is one task; each entry of its `error_retries` is an attempt at it, and the sample itself is the last one.
 Text that begins with `attachment://` stands in `attachments` under that key (a murmur3 hash: no content hash of ours).
-New logs are compressed with zstd, which Python's zipfile reads from 3.14 on.
+New logs are compressed with zstd, which Python's own zipfile reads from 3.14 on.
 """
 
+import hashlib
 import json
-import zipfile
+import re
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import ijson
+try:
+    from backports.zstd import zipfile
+except ImportError:
+    import zipfile  # type: ignore[no-redef]
 
-from factory.importers import images
+from factory.importers import images, streaming
 from factory.importers.found import Counts, FoundAttempt, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
-from factory.importers.values import count, items, mapping, moment, text, total
+from factory.importers.values import count, items, mapping, moment, text, total, written
 from factory.items import PacketItem
 
 FORMAT = "inspect log"
 LARGEST_MEMBER = 128 * 1024**2  # a sample is read whole
 LARGEST_TOTAL = 4 * 1024**3
 LARGEST_RATIO = 1000  # a member that unpacks to more than this many times its size is a bomb, not a log
-_ZSTD = 93
-_UNREADABLE = (ValueError, KeyError, zipfile.BadZipFile, RecursionError, EOFError, OSError)
+_DEEPEST = 20  # content within content: a message, its blocks, their text
+_UNREADABLE = (
+    *(ValueError, KeyError, RecursionError, EOFError, OSError),
+    *(zipfile.BadZipFile, zlib.error, RuntimeError),  # RuntimeError: the member is encrypted
+)
+_SAMPLE = re.compile(r"samples/.*\.json\Z", re.DOTALL)
+_FACTS = {("status",), *(("eval", name) for name in ("run_id", "task", "model", "created"))}
 
 
 def read_zip(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
     """The run of a `.eval` file. Raises NotSupportedError and TooLargeError."""
     try:
         archive = zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
         raise NotSupportedError("not supported: the zip file is damaged, or no inspect log") from None
     names = [info.filename for info in archive.infolist()]
     head_name = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
     if head_name is None:
         raise NotSupportedError("not supported: a zip file without an inspect log in it")
     _check_sizes(archive)
+    raw = b""
     try:
-        head = mapping(json.loads(archive.read(head_name)))
+        raw = archive.read(head_name)
+        head = mapping(json.loads(raw))
     except NotImplementedError:
         raise NotSupportedError(
-            "not supported: this inspect log is compressed with zstd, which Python reads from 3.14 on"
+            "not supported: this inspect log is compressed in a way that this Python cannot read (zstd needs"
+            " backports.zstd, or Python 3.14)"
         ) from None
     except _UNREADABLE:
         head = {}
-    members = sorted(name for name in names if name.startswith("samples/") and name.endswith(".json"))
-    yield _session(head, path, _zip_samples(archive, members), broken_off=head_name != "header.json")
+    members = [info for info in archive.infolist() if _SAMPLE.match(info.filename)]
+    members.sort(key=lambda info: info.filename)
+    yield _session(head, raw, path, _zip_samples(archive, members), broken_off=head_name != "header.json")
 
 
 def _check_sizes(archive: zipfile.ZipFile) -> None:
@@ -61,10 +75,10 @@ def _check_sizes(archive: zipfile.ZipFile) -> None:
             raise TooLargeError(f"{entry.filename} unpacks to more than {LARGEST_RATIO} times its size")
 
 
-def _zip_samples(archive: zipfile.ZipFile, members: list[str]) -> Iterator[object]:
-    for name in members:
+def _zip_samples(archive: zipfile.ZipFile, members: list[zipfile.ZipInfo]) -> Iterator[object]:
+    for member in members:
         try:
-            yield json.loads(archive.read(name))
+            yield json.loads(archive.read(member))
         except (*_UNREADABLE, NotImplementedError):
             yield None
 
@@ -73,39 +87,34 @@ def read_json(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
     """The run of a `.json` log, one sample in memory at a time. Raises NotSupportedError."""
     try:
         head = _json_head(file)
-    except (ijson.JSONError, UnicodeDecodeError):
+    except (*streaming.BROKEN, streaming.TooDeepError):
         raise NotSupportedError("not supported: the JSON of this log is damaged") from None
-    yield _session(head, path, _json_samples(file), broken_off=text(head.get("status")) in {"", "started"})
+    broken_off = text(head.get("status")) in {"", "started"}
+    yield _session(head, written(head.get("eval")).encode(), path, _json_samples(file), broken_off=broken_off)
 
 
 def _json_head(file: BinaryIO) -> dict[str, Any]:
     """The facts that stand beside the samples."""
-    file.seek(0)
-    head: dict[str, Any] = {}
-    wanted = {"status", "eval.run_id", "eval.task", "eval.model", "eval.created"}
-    for prefix, event, value in ijson.parse(file):
-        if prefix in wanted and event == "string":
-            target = head.setdefault("eval", {}) if "." in prefix else head
-            target[prefix.rpartition(".")[2]] = value
-        if prefix == "samples":
-            break
-    return head
+    found = streaming.texts(file, _FACTS, until="samples")
+    head: dict[str, Any] = {path[0]: value for path, value in found.items() if len(path) == 1}
+    return head | {"eval": {path[1]: value for path, value in found.items() if len(path) == 2}}
 
 
 def _json_samples(file: BinaryIO) -> Iterator[object]:
-    file.seek(0)
     try:
-        yield from ijson.items(file, "samples.item", use_float=True)
-    except ijson.JSONError:
+        yield from streaming.items_of(file, "samples")
+    except (*streaming.BROKEN, streaming.TooDeepError):
         yield None
 
 
-def _session(head: dict[str, Any], path: Path, samples: Iterator[object], *, broken_off: bool) -> FoundSession:
+def _session(
+    head: dict[str, Any], raw: bytes, path: Path, samples: Iterator[object], *, broken_off: bool
+) -> FoundSession:
     facts = mapping(head.get("eval"))
     counts = Counts(shown=1)  # the header
     session = FoundSession(
         format=FORMAT,
-        session_id=text(facts.get("run_id")) or f"unknown: {path.name}",
+        session_id=text(facts.get("run_id")) or f"unknown: {hashlib.sha256(raw).hexdigest() if raw else path.name}",
         attempts=iter(()),
         counts=counts,
         title=text(facts.get("task")),
@@ -126,15 +135,19 @@ def _attempts(samples: Iterator[object], model: str, session: FoundSession) -> I
             session.counts.damaged += 1
             session.notes.append("A sample could not be read.")
             continue
-        name = f"sample {sample.get('id')}" + (
-            f", epoch {sample['epoch']}" if count(sample.get("epoch")) not in {None, 1} else ""
-        )
+        name = f"sample {_id(sample.get('id'))}"
+        if count(sample.get("epoch")) not in {None, 1}:
+            name += f", epoch {sample['epoch']}"
         seen[name] = seen.get(name, 0) + 1
         if seen[name] > 1:
             name += f" ({seen[name]})"
         for found in _sample_attempts(sample, name, model):
             session.counts.shown += 1
             yield found
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) else written(value)
 
 
 def _sample_attempts(sample: dict[str, Any], name: str, model: str) -> Iterator[FoundAttempt]:
@@ -187,16 +200,16 @@ def _reply(sample: dict[str, Any], lookup: dict[str, Any]) -> str | None:
     return _words(mapping(mapping(choices[0]).get("message")).get("content"), lookup)
 
 
-def _words(value: object, lookup: dict[str, Any]) -> str:
+def _words(value: object, lookup: dict[str, Any], depth: int = 0) -> str:
     """Text, content blocks or messages as text, attachments put back."""
     if isinstance(value, str):
         return (
             text(lookup.get(value.removeprefix("attachment://"), value)) if value.startswith("attachment://") else value
         )
     parts = []
-    for block in map(mapping, items(value)):
+    for block in map(mapping, items(value) if depth < _DEEPEST else []):
         inner = block.get("content") if "content" in block else block.get("text")
-        if words := _words(inner, lookup):
+        if words := _words(inner, lookup, depth + 1):
             parts.append(words)
     return "\n".join(parts)
 
@@ -210,7 +223,7 @@ def _tool_calls(messages: list[dict[str, Any]], lookup: dict[str, Any]) -> list[
             found.append(
                 FoundToolCall(
                     text(call.get("function")),
-                    json.dumps(call.get("arguments"), ensure_ascii=False, default=str),
+                    written(call.get("arguments")),
                     _words(result.get("content"), lookup) if result else None,
                     bool(result and result.get("error")),
                 )
@@ -231,7 +244,7 @@ def _inputs(sample: dict[str, Any], lookup: dict[str, Any]) -> list[PacketItem]:
         found.append(
             PacketItem(
                 seq=len(found) + 1,
-                label=text(name),
+                label=text(name) or f"file {len(found) + 1}",
                 source_kind="explicit_attachment",
                 delivery_mode="path_reference",
                 source_path=text(name),

@@ -6,7 +6,6 @@ entry with `stopReason` error that is followed by another under the same user me
 the failed reply is not sent again and is no turn of its own.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from factory.importers import images, jsonl
 from factory.importers.building import TurnBuilder, attempts, index_notes
 from factory.importers.found import FoundSession, FoundToolCall
 from factory.importers.turns import Index, Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, money, text
+from factory.importers.values import count, items, mapping, moment, money, text, written
 from factory.items import PacketItem
 
 SESSION, EVENTS = "pi session", "pi event stream"
@@ -37,10 +36,11 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
     events = kind == EVENTS
     names: list[str] = []
     index = build_index(file, _place_event if events else _place_entry, lambda record: names.extend(_names(record)))
-    session_id = text(header.get("id")) or f"unknown: {path.name}"
+    session_id = text(header.get("id")) or None
     session = FoundSession(
         format=kind,
-        session_id=session_id,
+        session_id=session_id or jsonl.fingerprint(file),
+        part=index.turns[0].record_id if events and index.turns else "",
         attempts=iter(()),
         counts=index.counts,
         title=names[-1] if names else "",
@@ -57,18 +57,19 @@ def _header(file: BinaryIO) -> tuple[dict[str, Any], str]:
     header: dict[str, Any] = {}
     for number, line in enumerate(jsonl.scan(file)):
         record = mapping(line.value)
-        if record.get("type") == "session" and not header:
+        kind = text(record.get("type"))
+        if kind == "session" and not header:
             header = record
-        elif record.get("type") in _HIDDEN_EVENTS:
+        elif kind in _HIDDEN_EVENTS:
             return header, EVENTS
-        elif record.get("type") == "message" or number > 50:
+        elif kind == "message" or number > 50:
             break
     return header, SESSION
 
 
 def _names(record: dict[str, Any]) -> list[str]:
     """The name that this record gives to the session, if it gives one; the last one counts."""
-    if record.get("type") not in {"session_info", "title"}:
+    if text(record.get("type")) not in {"session_info", "title"}:
         return []
     name = text(record.get("name")) or text(record.get("title"))
     return [name] if name else []
@@ -85,7 +86,7 @@ def _session_notes(header: dict[str, Any], index: Index) -> list[str]:
 
 def _place_entry(value: object) -> Place:
     record = mapping(value)
-    kind, entry_id = record.get("type"), text(record.get("id")) or None
+    kind, entry_id = text(record.get("type")), text(record.get("id")) or None
     parent = text(record.get("parentId")) or None
     if not isinstance(value, dict):
         return Place("damaged")
@@ -103,7 +104,7 @@ def _place_entry(value: object) -> Place:
 
 def _place_event(value: object) -> Place:
     record = mapping(value)
-    kind = record.get("type")
+    kind = text(record.get("type"))
     if not isinstance(value, dict):
         return Place("damaged")
     if kind == "message_end":
@@ -121,7 +122,7 @@ def _place_event(value: object) -> Place:
 class _Builder(TurnBuilder):
     input_name, output_name, cache_names = "input", "output", ("cacheRead", "cacheWrite")
 
-    def __init__(self, turn: Turn, session_id: str) -> None:
+    def __init__(self, turn: Turn, session_id: str | None) -> None:
         super().__init__(turn, session_id)
         self.replied: list[dict[str, Any]] = []  # the assistant's messages
 
@@ -129,7 +130,7 @@ class _Builder(TurnBuilder):
         message = mapping(record.get("message"))
         if record.get("type") == "compaction":
             self._compacted(record)
-        elif record.get("type") in {"message", "message_end"}:
+        elif text(record.get("type")) in {"message", "message_end"}:
             self._message(message, record)
         self.seen_at(moment(record.get("timestamp")) or moment(message.get("timestamp")))
 
@@ -153,7 +154,7 @@ class _Builder(TurnBuilder):
             name = text(message.get("toolName")) or "a call"
             self.result(text(message.get("toolCallId")), said or "", is_error=failed, name=name)
         elif role == "bashExecution":
-            failed = message.get("exitCode") not in {0, None}
+            failed = message.get("exitCode") not in (0, None)  # it may be a list, which no set can look up
             command, output = text(message.get("command")), text(message.get("output"))
             self.found.tool_calls.append(FoundToolCall("bash, typed by the user", command, output, failed))
 
@@ -166,15 +167,15 @@ class _Builder(TurnBuilder):
         for block in map(mapping, items(message.get("content"))):
             if block.get("type") == "toolCall":
                 given = block.get("arguments")
-                written = given if isinstance(given, str) else json.dumps(given or {}, ensure_ascii=False)
-                call = FoundToolCall(text(block.get("name")), written, started_at=moment(record.get("timestamp")))
+                arguments = given if isinstance(given, str) else written(given or {})
+                call = FoundToolCall(text(block.get("name")), arguments, started_at=moment(record.get("timestamp")))
                 self.call(text(block.get("id")), call)
 
     def end(self) -> None:
         found = self.found
         costs = [money(mapping(usage.get("cost")).get("total")) for usage in self.usages()]
         known = [cost for cost in costs if cost is not None]
-        found.cost = sum(known[1:], known[0]) if known else None
+        found.cost = money(sum(known[1:], known[0])) if known else None
         for message in self.replied[:-1]:
             if message.get("stopReason") == "error":
                 why = text(message.get("errorMessage")) or "no reason recorded"
@@ -212,7 +213,7 @@ def _inputs(content: object, message: str) -> list[PacketItem]:
     found = [
         PacketItem(
             seq=seq,
-            label=path.rsplit("/", 1)[-1] or path,
+            label=path.rsplit("/", 1)[-1] or path or f"input {seq}",
             source_kind="explicit_attachment",
             delivery_mode="inline",
             source_path=path,
@@ -222,7 +223,7 @@ def _inputs(content: object, message: str) -> list[PacketItem]:
     ]
     for number, picture in enumerate(pictures):
         path = empty[number] if len(empty) == len(pictures) else None
-        label = path.rsplit("/", 1)[-1] if path else f"image {number + 1}"
+        label = (path or "").rsplit("/", 1)[-1] or f"image {number + 1}"
         data = text(picture.get("data"))
         found.append(images.attached(len(found) + 1, label, data, text(picture.get("mimeType")), source_path=path))
     return found

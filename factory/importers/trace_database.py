@@ -5,6 +5,8 @@ somewhere else, so it is copied and the copy is opened read-only, its schema unt
 on the work a statement may do. The source itself is never opened by SQLite, which would write beside it.
 """
 
+import hashlib
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -13,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from factory.importers.found import Counts, FoundAttempt, FoundSession, NotSupportedError, TooLargeError
 from factory.importers.values import count, moment, money
@@ -24,6 +26,8 @@ MAGIC = b"SQLite format 3\x00"
 LARGEST = 2 * 1024**3
 _LONGEST_VALUE = 64 * 1024**2
 _MOST_STEPS = 50_000  # calls of the progress handler, each after 10,000 virtual machine steps
+
+_UNREADABLE = (sqlite3.Error, UnicodeError)
 
 _SOURCES = {"prompt_file", "previous_envelope", "context_handoff", "explicit_attachment"}
 _DELIVERIES = {"inline", "session_history", "path_reference", "provider_attachment"}
@@ -62,20 +66,29 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
             columns = _columns(db, "agent_attempts")
             if not columns:
                 raise NotSupportedError("not supported: a SQLite file without a table agent_attempts")
-            runs = _runs(db, columns)
-            for run_id in runs:
-                yield _session(db, run_id, columns, path)
-        except sqlite3.Error as error:
-            raise NotSupportedError(f"not supported: the database cannot be read ({error})") from None
+            lost = _inputs_of_no_attempt(db, columns)
+            for run in _runs(db, columns, path):
+                session = _session(db, run, columns)
+                if lost:
+                    session.counts.damaged += lost
+                    session.notes.append(f"Rows of inputs that name no attempt: {lost}.")
+                    lost = 0
+                yield session
+        except _UNREADABLE as error:
+            raise _refusal(error) from None
+
+
+def _refusal(error: Exception) -> NotSupportedError:
+    return NotSupportedError(f"not supported: the database cannot be read ({error})")
 
 
 def _open_copy(file: BinaryIO, path: Path, folder: Path) -> sqlite3.Connection:
     copy = folder / "trace.sqlite3"
+    if file.seek(0, os.SEEK_END) > LARGEST:
+        raise TooLargeError(f"a trace database may have {LARGEST // 1024**3} GiB at most")
     file.seek(0)
     with copy.open("wb") as target:
         shutil.copyfileobj(file, target)
-    if copy.stat().st_size > LARGEST:
-        raise TooLargeError(f"a trace database may have {LARGEST // 1024**3} GiB at most")
     log = path.with_name(path.name + "-wal")
     if log.is_file() and log.stat().st_size <= LARGEST:  # what the producer had not yet moved into the file
         shutil.copyfile(log, folder / "trace.sqlite3-wal")
@@ -99,39 +112,70 @@ def _columns(db: sqlite3.Connection, table: str) -> list[str]:
     return [row["name"] for row in db.execute(f'PRAGMA table_info("{table}")')]
 
 
-def _runs(db: sqlite3.Connection, columns: list[str]) -> list[str | None]:
-    if "run_id" not in columns:
-        return [None]
-    return [None if row[0] is None else str(row[0]) for row in db.execute("SELECT DISTINCT run_id FROM agent_attempts")]
+class _Run(NamedTuple):
+    """A run by its first row: its id is never given back to SQLite, which would not find bytes that are no UTF-8."""
+
+    first_row: int
+    session_id: str
 
 
-def _session(db: sqlite3.Connection, run_id: str | None, columns: list[str], path: Path) -> FoundSession:
+def _runs(db: sqlite3.Connection, columns: list[str], path: Path) -> list[_Run]:
+    """The runs in the order of their first rows. What names a run is what its first attempt began with: run ids of
+    two databases may be alike, and one database may be found under two names."""
+    which = " GROUP BY run_id" if "run_id" in columns else ""
+    rows = db.execute(f"SELECT min(rowid) AS first FROM agent_attempts{which} ORDER BY 1").fetchall()  # noqa: S608
+    lasting = ", ".join(name for name in ("run_id", "attempt_id", "started_at", "user_prompt") if name in columns)
+    runs = []
+    for first in (row["first"] for row in rows if row["first"] is not None):
+        if not lasting:
+            runs.append(_Run(first, path.name))
+            continue
+        facts = db.execute(f"SELECT {lasting} FROM agent_attempts WHERE rowid = ?", (first,)).fetchone()  # noqa: S608
+        runs.append(_Run(first, hashlib.sha256(repr(tuple(facts)).encode("utf-8", "surrogatepass")).hexdigest()))
+    return runs
+
+
+def _session(db: sqlite3.Connection, run: _Run, columns: list[str]) -> FoundSession:
     counts = Counts()
-    session = FoundSession(FORMAT, f"{path.name}: {run_id if run_id is not None else 'no run id'}", iter(()), counts)
+    session = FoundSession(FORMAT, run.session_id, iter(()), counts)
     absent = sorted({"task_prompt", "send_kind", "input_coverage"} - set(columns))
     if absent:
         session.notes.append("Imported from an older trace: columns absent in it read as not recorded.")
-    session.attempts = _attempts(db, run_id, columns, session)
+    session.attempts = _guarded(_attempts(db, run, columns, session))
     return session
 
 
-def _attempts(
-    db: sqlite3.Connection, run_id: str | None, columns: list[str], session: FoundSession
-) -> Iterator[FoundAttempt]:
-    where = "" if "run_id" not in columns else " WHERE run_id IS ?"
+def _guarded(attempts: Iterator[FoundAttempt]) -> Iterator[FoundAttempt]:
+    """The attempts are read while they are written down: damage further on is found only then."""
+    try:
+        yield from attempts
+    except _UNREADABLE as error:
+        raise _refusal(error) from None
+
+
+def _attempts(db: sqlite3.Connection, run: _Run, columns: list[str], session: FoundSession) -> Iterator[FoundAttempt]:
+    same = " WHERE run_id IS (SELECT run_id FROM agent_attempts WHERE rowid = ?)" if "run_id" in columns else ""
     order = " ORDER BY " + ", ".join(
         name for name in ("started_at", "attempt_id", "rowid") if name in (*columns, "rowid")
     )
     inputs = _columns(db, "agent_attempt_inputs")
-    rows = db.execute(f"SELECT * FROM agent_attempts{where}{order}", (run_id,) if where else ())  # noqa: S608 - names of ours
-    for number, row in enumerate(rows, start=1):
+    query = f"SELECT rowid AS agentlab_row, * FROM agent_attempts{same}{order}"  # noqa: S608 - names of ours
+    for number, row in enumerate(db.execute(query, (run.first_row,) if same else ()), start=1):
         found = _attempt(dict(row), number)
-        if "attempt_id" in inputs:
-            _add_inputs(db, found, dict(row).get("attempt_id"), session.counts)
+        if "attempt_id" in inputs and "attempt_id" in columns:
+            _add_inputs(db, found, row["agentlab_row"], session.counts)
         session.counts.damaged += bool(found.damage)
         session.counts.shown += not found.damage
         found.notes += [f"Damaged row: {what}." for what in found.damage]
         yield found
+
+
+def _inputs_of_no_attempt(db: sqlite3.Connection, columns: list[str]) -> int:
+    if "attempt_id" not in columns or "attempt_id" not in _columns(db, "agent_attempt_inputs"):
+        return 0
+    with_one = "SELECT 1 FROM agent_attempts AS a WHERE a.attempt_id = i.attempt_id"
+    query = f"SELECT count(*) FROM agent_attempt_inputs AS i WHERE NOT EXISTS ({with_one})"  # noqa: S608
+    return int(db.execute(query).fetchone()[0])
 
 
 class _Row:
@@ -206,8 +250,11 @@ def _attempt(values: dict[str, Any], number: int) -> TracedAttempt:
     return found
 
 
-def _add_inputs(db: sqlite3.Connection, found: TracedAttempt, attempt_id: object, counts: Counts) -> None:
-    for row in db.execute("SELECT * FROM agent_attempt_inputs WHERE attempt_id IS ? ORDER BY rowid", (attempt_id,)):
+def _add_inputs(db: sqlite3.Connection, found: TracedAttempt, row_id: int, counts: Counts) -> None:
+    query = (
+        "SELECT * FROM agent_attempt_inputs WHERE attempt_id = (SELECT attempt_id FROM agent_attempts WHERE rowid = ?)"
+    )
+    for row in db.execute(f"{query} ORDER BY rowid", (row_id,)):
         item, damaged = _item(dict(row), len(found.inputs) + 1)
         counts.damaged += damaged
         counts.shown += not damaged

@@ -66,7 +66,7 @@ def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable
         headless = found.kind == "member" and turn is None
         if found.kind == "start" or headless:
             previous = turn
-            name = _unique(found.record_id or f"turn-{len(index.turns) + 1}", names)
+            name = told_apart(found.record_id or f"turn-{len(index.turns) + 1}", names)
             turn = Turn(name, previous, previous.index + 1 if previous else 1)
             index.turns.append(turn)
             current = turn
@@ -82,7 +82,7 @@ def _count(counts: Counts, kind: Kind) -> None:
     setattr(counts, name, getattr(counts, name) + 1)
 
 
-def _unique(name: str, names: dict[str, int]) -> str:
+def told_apart(name: str, names: dict[str, int]) -> str:
     """The same id twice in one file is two records; the second is told apart by its number."""
     names[name] = names.get(name, 0) + 1
     return name if names[name] == 1 else f"{name}~{names[name]}"

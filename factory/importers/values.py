@@ -1,5 +1,6 @@
 """Reading values out of records that nobody promised to keep a shape: wrong kinds become None, never an error."""
 
+import json
 import math
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -28,18 +29,28 @@ def count(value: object) -> int | None:
 
 
 def total(numbers: list[int | None]) -> int | None:
-    """The sum of what is known; None where nothing is."""
+    """The sum of what is known; None where nothing is, or where no column holds it."""
     known = [number for number in numbers if number is not None]
-    return sum(known) if known else None
+    return count(sum(known)) if known else None
 
 
 def money(value: object) -> Decimal | None:
     """Dollars as a Decimal that the cost column holds, else None."""
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return None
-    if not math.isfinite(value) or not 0 <= value < 10**9:
+    if not isinstance(value, int) and not math.isfinite(value):
+        return None
+    if not 0 <= value < 10**9:
         return None
     return Decimal(str(value)).quantize(Decimal("1e-10"))
+
+
+def written(value: object) -> str:
+    """The value as JSON text; of one that is nested beyond all reason only this is said."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, ValueError):
+        return "(nested too deeply to be written)"
 
 
 def moment(value: object) -> datetime | None:

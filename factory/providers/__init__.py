@@ -75,6 +75,8 @@ class Provider(Protocol):
 
 def provider_named(spec: str, *, endpoint: Endpoint = Endpoint(), project: Path = Path()) -> Provider:
     """The provider that `NAME` or `NAME:OPTION` asks for. Raises ProviderError."""
+    if not spec.isprintable() or len(spec) > 200:
+        raise ProviderError("a provider's name has at most 200 printable characters")
     name, _, option = spec.partition(":")
     match name:
         case "rehearsal":

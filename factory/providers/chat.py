@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 
 from factory.calls import Attachment
+from factory.importers import values
 from factory.outcomes import Reply
 from factory.providers import Endpoint, Messages, ProviderError
 
@@ -61,9 +62,8 @@ class ChatSession:
         return messages
 
     def launch_command(self, messages: Messages) -> str:
-        return (
-            f"POST {self.client.base_url}chat/completions, model {self.model}, {len(self._history)} messages of history"
-        )
+        url = self.client.base_url.copy_with(userinfo=b"", query=None)
+        return f"POST {url}chat/completions, model {self.model}, {len(self._history)} messages of history"
 
     def send(self, messages: Messages) -> Reply:
         user = {"role": "user", "content": _content(messages)}
@@ -81,6 +81,8 @@ class ChatSession:
                     heard.hear(chunk)
         except openai.APIError as error:
             return heard.reply(self.session_id, f"{type(error).__name__}: {error.message}")
+        except Exception as error:  # the stream's own: a line that is cut, an event that is no JSON
+            return heard.reply(self.session_id, f"the answer broke off ({type(error).__name__}: {error})")
         if not heard.finished:
             return heard.reply(self.session_id, "the answer broke off")
         self._history += [user, {"role": "assistant", "content": heard.text}]
@@ -101,12 +103,14 @@ class _Heard:
     output_tokens: int | None = None
 
     def hear(self, chunk: "ChatCompletionChunk") -> None:
-        self.model = chunk.model or self.model
-        if chunk.usage:
-            self.input_tokens, self.output_tokens = chunk.usage.prompt_tokens, chunk.usage.completion_tokens
+        # The client checks no types: an endpoint of any make may answer anything.
+        self.model = values.text(chunk.model) or self.model
+        if usage := chunk.usage:
+            self.input_tokens = values.count(usage.prompt_tokens)
+            self.output_tokens = values.count(usage.completion_tokens)
         for choice in (chunk.choices or [])[:1]:
-            self.text += (choice.delta.content if choice.delta else None) or ""
-            self.finished = choice.finish_reason or self.finished
+            self.text += values.text(choice.delta.content) if choice.delta else ""
+            self.finished = values.text(choice.finish_reason) or self.finished
 
     def reply(self, session_id: str | None, error: str) -> Reply:
         cut = "the answer was cut off at the model's length limit" if self.finished == "length" else ""

@@ -24,6 +24,7 @@ from typing import IO, Any
 from factory.calls import Attachment
 from factory.childenv import child_environment
 from factory.children import end_group, started
+from factory.importers import values
 from factory.outcomes import Reply, ToolCall
 from factory.providers import Endpoint, Messages, ProviderError
 
@@ -242,11 +243,12 @@ class _Heard:
         usage = message.get("usage")
         if isinstance(usage, dict):
             self.usages += 1
-            self.input_tokens += sum(_count(usage.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
-            self.output_tokens += _count(usage.get("output"))
-            cost = usage.get("cost")
-            self.cost += Decimal(str(cost.get("total") or 0)) if isinstance(cost, dict) else 0
-        failed = message.get("stopReason") in {"error", "aborted"}
+            self.input_tokens += sum(
+                values.count(usage.get(name)) or 0 for name in ("input", "cacheRead", "cacheWrite")
+            )
+            self.output_tokens += values.count(usage.get("output")) or 0
+            self.cost += values.money(values.mapping(usage.get("cost")).get("total")) or 0
+        failed = values.text(message.get("stopReason")) in {"error", "aborted"}
         self.failure = str(message.get("errorMessage") or message["stopReason"]) if failed else ""
         if not failed:
             self.text = _text(message.get("content"))
@@ -267,9 +269,9 @@ class _Heard:
             error=error,
             model=model,
             session_id=session_id,
-            input_tokens=self.input_tokens if self.usages else None,
-            output_tokens=self.output_tokens if self.usages else None,
-            cost=self.cost or None,  # a model without a price costs "0" in pi's books
+            input_tokens=values.count(self.input_tokens) if self.usages else None,
+            output_tokens=values.count(self.output_tokens) if self.usages else None,
+            cost=values.money(self.cost) or None,  # a model without a price costs "0" in pi's books
             tool_calls=tuple(
                 ToolCall(
                     tool.name,
@@ -318,7 +320,3 @@ def _text(content: object) -> str:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -28,6 +28,15 @@ def visible(value: object, find: str = "") -> SafeString:
 
 
 @register.filter
+def in_line(value: object, limit: int = 400) -> SafeString:
+    """A name, as `visible`, on one line: its line breaks are seen, and of a very long one the middle is left out."""
+    name = str(value)
+    if len(name) > limit:
+        name = f"{name[: limit // 2]}…{name[-(limit // 2) :]}"
+    return SafeString(text.visible(name).replace("\n", '<span class="ctl" title="U+000A">␊</span>'))
+
+
+@register.filter
 def plain(value: object) -> str:
     """As `visible`, without markup: for a title or an aria-label."""
     return text.plain(str(value))

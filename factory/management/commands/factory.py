@@ -1,11 +1,15 @@
-"""`manage.py factory run | reconcile`: thin; the work is in `factory.running` and `factory.retention`."""
+"""`manage.py factory run | import | reconcile`: thin; the work is in `factory.running`, `.importing`, `.retention`."""
 
 import json
+import os
 import signal
 import sys
-from argparse import ArgumentParser
+import time
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
@@ -13,6 +17,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
 from agentlab.common.local_site import prepare
+from agentlab.common.text import first_line, on_a_terminal
+from factory.importers.found import Counts
 from factory.importing import FileReport, ImportRefused, import_path
 from factory.providers import ProviderError
 from factory.resolve import RequestError, ResolvedRequest, display_path, resolve_request
@@ -22,6 +28,27 @@ from factory.workflow import RunEnd, Sent
 from factory.workflows import WORKFLOWS
 
 EXIT_CODES = {"succeeded": 0, "failed": 1, "cancelled": 130}
+RUN_EXAMPLES = """
+  manage.py factory run "Write a slugify command" --owner ada
+  manage.py factory run task.md --workflow build --check 'pytest -q'
+  manage.py factory run task.md --provider openai:NAME --attach notes.md --json
+  manage.py factory run task.md --provider pi --context docs
+
+Ctrl-C ends the attempt and what it started, and records both as cancelled.
+exit code: 0 succeeded · 1 failed, or refused · 2 wrong words · 130 interrupted"""
+IMPORT_EXAMPLES = """
+  manage.py factory import ~/.claude/projects/*/*.jsonl --owner ada
+  manage.py factory import ~/.pi/agent/sessions/*/*.jsonl --json
+  manage.py factory import logs/2026-11-29.eval
+
+The same file twice changes nothing; one that has grown gives its new turns. No file is ever written to.
+exit code: 0 all imported · 1 some were not, each named in a line · 2 wrong words · 130 interrupted"""
+RECONCILE_EXAMPLES = """
+  manage.py factory reconcile --dry-run
+  manage.py factory reconcile --json
+
+Each `factory run` does this first.
+exit code: 0 done · 1 something could not be removed · 2 wrong words"""
 
 
 class Command(BaseCommand):
@@ -29,7 +56,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | import | reconcile")
-        run = verbs.add_parser("run", help="carry a request through a workflow's phases")
+        run = _verb(verbs, "run", "carry a request through a workflow's phases", RUN_EXAMPLES)
         run.add_argument("request", metavar="REQUEST", help="the request itself, or the path of a file that holds it")
         kind = run.add_mutually_exclusive_group()
         kind.add_argument("--text", dest="force", action="store_const", const="text", help="REQUEST is the request")
@@ -40,15 +67,20 @@ class Command(BaseCommand):
         run.add_argument("--attach", metavar="FILE", action="append", default=[], help="a text or image to send along")
         run.add_argument("--owner", metavar="USER", help="whose run this is; without one only operators see it")
         run.add_argument("--check", metavar="CMD", help="a shell command that must succeed after the work")
-        run.add_argument("--json", action="store_true", help="the last line is a JSON object")
-        bring = verbs.add_parser("import", help="read session files as runs: pi, Claude Code, inspect, older traces")
+        run.add_argument("--json", action="store_true", help="the last line is a JSON object: run, state, attempts")
+        bring = _verb(
+            verbs, "import", "read session files as runs: pi, Claude Code, inspect, older traces", IMPORT_EXAMPLES
+        )
         bring.add_argument(
             "files", metavar="FILE", nargs="+", help="a session file; its format is found from its content"
         )
         bring.add_argument("--owner", metavar="USER", help="whose runs these are; without one only operators see them")
         bring.add_argument("--json", action="store_true", help="a JSON object a file, a line each")
-        reconcile = verbs.add_parser("reconcile", help="remove what no attempt owns, end runs whose process died")
+        reconcile = _verb(
+            verbs, "reconcile", "remove what no attempt owns, end runs whose process died", RECONCILE_EXAMPLES
+        )
         reconcile.add_argument("--dry-run", action="store_true", help="say what would be done")
+        reconcile.add_argument("--json", action="store_true", help="one line of JSON")
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         try:
@@ -59,9 +91,11 @@ class Command(BaseCommand):
             elif verb == "import":
                 self._import(**options)
             else:
-                self._reconcile(store, dry_run=options["dry_run"])
+                self._reconcile(store, dry_run=options["dry_run"], as_json=options["json"])
+        except BrokenPipeError:  # `| head` has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (RequestError, ProviderError, StoreError) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(_one_line(str(error))) from None
         except KeyboardInterrupt:  # outside an attempt; inside one it is recorded
             raise CommandError("interrupted", returncode=EXIT_CODES["cancelled"]) from None
         except DatabaseError as error:
@@ -89,26 +123,30 @@ class Command(BaseCommand):
             attempts = f"{len(end.sent)} attempt{'' if len(end.sent) == 1 else 's'}"
             self.stdout.write(f"run {run_id} {end.state}, {attempts}: /factory/runs/{run_id}")
         if end.state != "succeeded":
-            raise CommandError(f"run {run_id} {end.state}: {end.reason}", returncode=EXIT_CODES[end.state])
+            said = _one_line(f"run {run_id} {end.state}: {end.reason}")
+            raise CommandError(said, returncode=EXIT_CODES[end.state])
 
     def _import(self, **options: Any) -> None:
         owner_id = _owner(options["owner"])
         refused = []
         for name in options["files"]:
-            try:
-                for report in import_path(Path(name), owner_id=owner_id):
-                    self.stdout.write(json.dumps(report.as_json()) if options["json"] else _imported(report))
-            except ImportRefused as refusal:
-                refused.append(f"{name}: {refusal}")
+            for report in _reports(name, owner_id):
+                if report.error:
+                    refused.append(on_a_terminal(f"{report.file}: {report.error}"))
                 if options["json"]:
-                    self.stdout.write(json.dumps({"file": name, "format": None, "error": str(refusal)}))
+                    self.stdout.write(json.dumps(report.as_json()))
+                elif not report.error:
+                    self.stdout.write(_imported(report))
         if refused:
             raise CommandError("\n".join(refused))
 
-    def _reconcile(self, store: SnapshotStore, *, dry_run: bool) -> None:
+    def _reconcile(self, store: SnapshotStore, *, dry_run: bool, as_json: bool) -> None:
         report = store.reconcile(dry_run=dry_run)
-        _say_reconciled(report, self.stdout.write)
-        self.stdout.write(("would be done: " if dry_run else "done: ") + _counted(report))
+        if as_json:
+            self.stdout.write(json.dumps({"dryRun": dry_run, **asdict(report)}))
+        else:
+            _say_reconciled(report, self.stdout.write)
+            self.stdout.write(("would be done: " if dry_run else "done: ") + _counted(report))
         if report.failed:
             raise CommandError(f"could not remove {', '.join(report.failed)}")
 
@@ -118,6 +156,57 @@ def _interrupt_once(signum: int, frame: object) -> None:
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(
+        name, help=what, description=what, epilog=f"examples:{examples}", formatter_class=RawDescriptionHelpFormatter
+    )
+    return parser
+
+
+def _one_line(text: str) -> str:
+    """Somebody else's words as the one line of an error: a provider may answer with a page."""
+    return on_a_terminal(first_line(text, 500))
+
+
+def _reports(name: str, owner_id: int | None) -> Iterator[FileReport]:
+    """What became of one file, and of those that belong to it."""
+    with _Meter(name, sys.stderr) as meter:
+        try:
+            for report in import_path(Path(name), owner_id=owner_id, progress=meter.attempts):
+                meter.clear()
+                yield report
+        except ImportRefused as refusal:
+            meter.clear()
+            yield FileReport(name, "", Counts(), error=str(refusal))
+
+
+class _Meter:
+    """How far one file has been read, on a terminal: a line that renews itself, and is gone at the end."""
+
+    def __init__(self, name: str, out: TextIO) -> None:
+        self._name, self._out, self._live = on_a_terminal(name), out, out.isatty()
+        self._next = time.monotonic() + 0.5  # most files are done by then
+
+    def __enter__(self) -> "_Meter":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.clear()
+
+    def attempts(self, count: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + 0.2
+            self._write(f"{self._name}: {count} attempts")
+
+    def clear(self) -> None:
+        self._write("")
+
+    def _write(self, line: str) -> None:
+        if self._live:
+            self._out.write(f"\r\x1b[K{line}")
+            self._out.flush()
 
 
 def _counted(report: Reconciled) -> str:
@@ -140,7 +229,7 @@ def _owner(name: str | None) -> int | None:
     if name is None:
         return None
     users = get_user_model()
-    user = users.objects.filter(**{users.USERNAME_FIELD: name}).first()
+    user = users.objects.filter(**{users.USERNAME_FIELD: name}).first() if name.isprintable() else None
     if user is None:
         raise CommandError(f"there is no user {name!r}")
     return int(user.pk)
@@ -149,20 +238,27 @@ def _owner(name: str | None) -> int | None:
 def _imported(report: FileReport) -> str:
     counts = report.counts
     runs = ", ".join(map(str, report.runs)) or "none"
-    return (
+    return on_a_terminal(
         f"{report.file}: {report.format}; {counts.records} records: {counts.shown} shown, {counts.hidden} hidden, "
         f"{counts.damaged} damaged, {counts.unknown} unknown; attempts: {report.new} new, {report.changed} changed, "
         f"{report.unchanged} as before; run {runs}"
     )
 
 
-def _speaker(as_json: bool) -> Any:
+def _speaker(as_json: bool) -> Callable[[str], None]:
     """Where progress goes: beside the JSON on a terminal, nowhere where a program reads."""
-    if not as_json:
-        return lambda line: print(line, flush=True)  # noqa: T201
-    if sys.stderr.isatty():
-        return lambda line: print(line, file=sys.stderr, flush=True)  # noqa: T201
-    return lambda line: None
+    out = sys.stderr if as_json else sys.stdout
+    listening = not as_json or out.isatty()
+
+    def say(line: str) -> None:
+        nonlocal listening
+        try:
+            if listening:
+                print(on_a_terminal(line), file=out, flush=True)
+        except BrokenPipeError:  # the run goes on without whoever listened
+            listening = False
+
+    return say
 
 
 def _took(request: ResolvedRequest) -> str:
@@ -172,7 +268,7 @@ def _took(request: ResolvedRequest) -> str:
     return f"request: {source}, {request.byte_count} bytes, sha256 {request.sha256[:12]}…"
 
 
-def _say_reconciled(report: Reconciled, say: Any) -> None:
+def _say_reconciled(report: Reconciled, say: Callable[[str], Any]) -> None:
     for name in report.removed:
         say(f"snapshots of no attempt: {name}")
     for path in report.failed:

@@ -91,6 +91,18 @@ def test_a_file_that_cannot_be_imported_fails_in_one_line_and_the_others_are_in(
     assert FactoryRun.objects.count() == 1
 
 
+def test_the_name_of_a_file_cannot_rewrite_the_terminal(tmp_path: Path) -> None:  # SF-4
+    odd = "a\x1b[2Kok\u202e05\n"
+    write_lines(tmp_path / f"{odd}.jsonl", PI_HEADER, pi_message("1", None, "user", "x"))
+    (tmp_path / f"{odd}.txt").write_text("nothing of the kind")
+    out = StringIO()
+    with pytest.raises(CommandError) as refusal:
+        call_command("factory", "import", *map(str, tmp_path.iterdir()), stdout=out)
+    for said in (out.getvalue().removesuffix("\n"), str(refusal.value)):
+        assert "a␛[2KokRLO05␊." in said
+        assert not set(odd[1:2] + "\u202e\n") & set(said)
+
+
 def test_a_foreign_file_ends_the_command_with_exit_code_one(tmp_path: Path) -> None:  # IM-1
     path = tmp_path / "notes.txt"
     path.write_text("nothing of the kind")

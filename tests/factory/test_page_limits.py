@@ -1,0 +1,158 @@
+"""Pages of what is very long, very many, or has no name: the thing that matters still stands first."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from factory.importing import import_path
+from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, RunNote
+from factory.outcomes import MASK
+
+pytestmark = pytest.mark.django_db
+Page = Callable[..., str]
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada", password="x")
+
+
+@pytest.fixture
+def page(ada: User) -> Page:
+    client = Client()
+    client.force_login(ada)
+
+    def page(path: str, status: int = 200) -> str:
+        response = client.get(path)
+        assert response.status_code == status, path
+        return response.content.decode()
+
+    return page
+
+
+@pytest.fixture
+def attempt(ada: User) -> AgentAttempt:
+    row = FactoryRun.objects.create(owner=ada, workflow="ask", provider="pi", state="failed", started_at=timezone.now())
+    return make_attempt(row, 1)
+
+
+def make_attempt(row: FactoryRun, number: int, **facts: Any) -> AgentAttempt:
+    values = {"phase": "ask", "provider": "pi", "state": "succeeded", "task_prompt": "Do it"} | facts
+    return AgentAttempt.objects.create(attempt_id=f"{number:032x}", run=row, number=number, **values)
+
+
+def add_input(attempt: AgentAttempt, **facts: Any) -> AgentAttemptInput:
+    values = {
+        **{"seq": 1, "label": "notes.md", "source_kind": "context_handoff", "delivery_mode": "path_reference"},
+        **{"capture_status": "captured", "artifact_status": "evicted", "sha256": "a" * 64, "size_bytes": 1},
+    }
+    return AgentAttemptInput.objects.create(attempt=attempt, **values | facts)
+
+
+def test_a_long_failure_is_a_line_with_the_rest_behind_it(page: Page, attempt: AgentAttempt) -> None:  # FA-13
+    error = "Traceback: what it was about\n" + "a line of it\n" * 50_000
+    AgentAttempt.objects.filter(pk=attempt.pk).update(state="failed", error=error)
+    base = f"/factory/runs/{attempt.run_id}/attempts/1"
+    html = page(base)
+    assert "Traceback: what it was about" in html
+    assert len(html) < 60_000
+    assert page(f"{base}/error/raw") == error
+    assert "a line of it" in page(f"{base}/error")
+
+
+def test_an_attempt_without_a_failure_has_no_page_of_it(page: Page, attempt: AgentAttempt) -> None:  # SF-4
+    page(f"/factory/runs/{attempt.run_id}/attempts/1/error", 404)
+
+
+def test_of_many_notes_the_problems_and_a_few_stand_first(page: Page, attempt: AgentAttempt) -> None:  # FA-9
+    RunNote.objects.bulk_create(
+        RunNote(run=attempt.run, text=f"note {n}", is_error=n == 250, at=timezone.now()) for n in range(300)
+    )
+    html = page(f"/factory/runs/{attempt.run_id}")
+    assert html.count('role="note"') == 3
+    assert html.index("note 250") < html.index("note 0<")
+    assert "97 more notes, and others" in html
+    assert len(html) < 60_000
+
+
+def test_thousands_of_tool_calls_come_in_pages(
+    page: Page, attempt: AgentAttempt, django_assert_max_num_queries: Any
+) -> None:  # FA-13 PF-4
+    AgentToolCall.objects.bulk_create(AgentToolCall(attempt=attempt, seq=n, name=f"tool-{n}-") for n in range(1, 2001))
+    base = f"/factory/runs/{attempt.run_id}/attempts/1"
+    with django_assert_max_num_queries(9):
+        first = page(base)
+    assert len(first) < 150_000
+    assert "tool-100-" in first and "tool-101-" not in first
+    assert "page 1 of 20" in first and f"{base}?page=2#tools" in first
+    assert "tool-2000-" in page(f"{base}?page=20")
+    page(f"{base}?page=x")
+
+
+def test_a_session_of_hundreds_of_turns_shows_those_around_this_one(page: Page, attempt: AgentAttempt) -> None:  # AI-4
+    for number in range(2, 401):
+        make_attempt(attempt.run, number, session_id="s")
+    line = page(f"/factory/runs/{attempt.run_id}/attempts/200").split('class="session"')[1].split("</p>")[0]
+    shown = [int(part.split('"')[0]) for part in line.split("/attempts/")[1:]]
+    assert shown == [2, 198, 199, 201, 202, 400]
+    assert line.count("…") == 2
+
+
+def test_long_arguments_can_be_read_whole(page: Page, attempt: AgentAttempt) -> None:  # FA-13
+    AgentToolCall.objects.create(attempt=attempt, seq=1, name="write", arguments="x" * 300_000 + "the end")
+    base = f"/factory/runs/{attempt.run_id}/attempts/1/tools/1"
+    assert "the end" not in page(base)
+    assert f'href="{base}?all=1"' in page(base)
+    assert "the end" in page(f"{base}?all=1")
+
+
+def test_what_looks_like_a_secret_is_hidden_and_counted_and_raw_has_it(
+    page: Page, attempt: AgentAttempt
+) -> None:  # FA-13
+    key = "sk-1" + "a" * 40
+    AgentToolCall.objects.create(
+        attempt=attempt, seq=1, name="bash", arguments=f'{{"command": "curl -H {key}"}}', output=f"API_KEY={key}\n"
+    )
+    base = f"/factory/runs/{attempt.run_id}/attempts/1/tools/1"
+    html = page(base)
+    assert key not in html and f"API_KEY={MASK}" in html
+    assert "2 values that look like a secret are hidden here; raw shows the output as it was." in html
+    assert page(f"{base}/raw") == f"API_KEY={key}\n"
+
+
+def test_messages_are_shown_as_they_were_sent_whatever_is_in_them(page: Page, attempt: AgentAttempt) -> None:  # AI-1
+    key = "sk-1" + "a" * 40
+    AgentAttempt.objects.filter(pk=attempt.pk).update(task_prompt=f"use {key}", user_prompt=f"use {key}", reply=key)
+    for name in ("task", "user", "reply"):
+        assert key in page(f"/factory/runs/{attempt.run_id}/attempts/1/{name}")
+
+
+@pytest.mark.parametrize("label", ["", "  ", "\n"])
+def test_an_input_without_a_name_is_called_by_its_number(page: Page, attempt: AgentAttempt, label: str) -> None:  # AI-5
+    row = add_input(attempt, label=label)
+    assert '<h1 class="mono">input 1</h1>' in page(f"/factory/inputs/{row.pk}", 410)
+    assert '<span class="mono">input 1</span>' in page(f"/factory/runs/{attempt.run_id}/attempts/1")
+
+
+def test_a_name_with_a_line_break_stays_on_its_line(page: Page, attempt: AgentAttempt) -> None:  # AI-7
+    row = add_input(attempt, label="a\nb\u202e")
+    for html in (page(f"/factory/inputs/{row.pk}", 410), page(f"/factory/runs/{attempt.run_id}/attempts/1")):
+        assert 'a<span class="ctl" title="U+000A">␊</span>b<span class="ctl" title="U+202E">RLO</span>' in html
+
+
+def test_of_an_endless_name_the_middle_is_left_out(page: Page, attempt: AgentAttempt) -> None:  # AI-7
+    add_input(attempt, label="a" * 1_000_000 + "/the-file.md")
+    AgentAttempt.objects.filter(pk=attempt.pk).update(session_id="s" * 1_000_000)
+    html = page(f"/factory/runs/{attempt.run_id}/attempts/1")
+    assert "/the-file.md" in html and len(html) < 60_000
+
+
+def test_a_session_without_a_message_is_no_run_that_ended_early(page: Page, ada: User, tmp_path: Path) -> None:  # IM-1
+    (tmp_path / "s.jsonl").write_text('{"type": "session", "id": "s-1", "version": 3}\n')
+    [report] = import_path(tmp_path / "s.jsonl", owner_id=ada.pk)
+    assert "The file holds no message" in page(f"/factory/runs/{report.runs[0]}")
