@@ -39,6 +39,27 @@ def last_turn(run: StudyRun) -> int:
     return min(turns) if turns and whole else 0
 
 
+@dataclass(frozen=True)
+class Failure:
+    """Why personas stopped, and which: the first of them by their ids."""
+
+    reason: str
+    count: int
+    keys: list[str]
+
+
+def failures(run: StudyRun, reasons: int = 3, shown: int = 5) -> list[Failure]:
+    """The most frequent reasons: what is wrong with a model is wrong for everybody, and one line says it."""
+    failed = StudyPersona.objects.filter(run=run).exclude(failed="")
+    counted = failed.values_list("failed").annotate(count=Count("id")).order_by("-count", "failed")[:reasons]
+    return [
+        Failure(
+            reason, count, list(failed.filter(failed=reason).order_by("number").values_list("key", flat=True)[:shown])
+        )
+        for reason, count in counted
+    ]
+
+
 @dataclass
 class Trajectories:
     """Stances of the drawn personas on every topic: `lines[topic][number]` has a value for each of `turns` (NaN where

@@ -227,7 +227,7 @@ def _standing(run: StudyRun) -> dict[str, Any]:
         "checkpoint_bytes": reading.checkpoint_bytes(run),
         "last_turn": reading.last_turn(run),
         "failed": failed.count(),
-        "failures": failed[:5],
+        "failures": reading.failures(run),
         **_difference(run),
     }
 

@@ -365,11 +365,11 @@ def test_a_run_that_nothing_is_heard_of_is_not_called_running(run, olga) -> None
 
 
 def test_a_resume_that_may_pay_again_says_so(run, olga) -> None:  # PE-5 PE-8
-    again = "again that were under way when it ended"
+    again = "that were under way when it ended are then made again"
     StudyRun.objects.update(status="stopped")
     assert again not in _page(olga, run)
     StudyRun.objects.update(model="openai:gpt")
-    assert f"A resume makes the calls of openai:gpt {again}" in _page(olga, run)
+    assert f"Calls of openai:gpt {again}" in _page(olga, run)
     StudyRun.objects.update(status="complete")
     assert again not in _page(olga, run)
 
@@ -491,3 +491,22 @@ def test_odd_letters_in_a_name_are_visible_in_charts_too(tmp_path, olga) -> None
 
 def test_nothing_has_no_sign() -> None:
     assert [signed(value) for value in (-0.0, 0.0, -0.004, 0.126)] == ["+0.00", "+0.00", "-0.004", "+0.13"]
+
+
+def test_what_stopped_everybody_is_told_once(tmp_path, olga) -> None:  # PE-4
+    run = _study(tmp_path, olga, crowd(8, 1))
+    StudyPersona.objects.filter(run=run).update(failed="PortFailed: gpt: APITimeoutError")
+    StudyPersona.objects.filter(run=run, key="p7").update(failed="ValueError: <b>")
+    page = _page(olga, run)
+    assert page.count("APITimeoutError") == 1
+    assert "7 of 8 personas stopped: PortFailed" in page
+    assert "(p0, p1, p2, p3, p4, …)" in page
+    assert "p7 stopped: ValueError: &lt;b&gt;" in page
+    assert "8 personas failed in all." in page
+
+
+def test_a_run_without_a_checkpoint_says_so(tmp_path, olga) -> None:  # PE-6
+    run = _study(tmp_path, olga, study(), stop=True)
+    page = _page(olga, run)
+    assert "No checkpoint yet" in page
+    assert "past turn 0" not in page
