@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from agentlab.common.text import in_json
 from agentlab.persona.events import read_payload
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.runs import study_of
@@ -23,6 +24,7 @@ def lines(run: StudyRun) -> Iterator[str]:
             "embedder": run.embedder,
             "model": run.model or None,
             "status": run.status,
+            "failed": dict(StudyPersona.objects.filter(run=run).exclude(failed="").values_list("key", "failed")),
             "definition": study,
         }
     )
@@ -31,7 +33,7 @@ def lines(run: StudyRun) -> Iterator[str]:
     for row in rows.iterator(chunk_size=1000):
         yield _line(
             {
-                "persona": keys[row.persona],
+                "persona": keys.get(row.persona, row.persona),
                 "turn": row.turn,
                 "sequence": row.sequence,
                 "kind": row.kind,
@@ -60,4 +62,4 @@ def _named(value: Any) -> Any:
 
 
 def _line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return in_json(json.dumps(value, ensure_ascii=False))

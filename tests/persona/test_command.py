@@ -12,7 +12,7 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 
-from agentlab.persona.models import StudyRun, TraceEvent
+from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 
 from .making import crowd, study, written
 
@@ -63,6 +63,16 @@ class TestInProcess:
         with pytest.raises(CommandError, match="bruno, turn 9, event 0: its bytes are not those that were written"):
             _study("verify", str(number))
 
+    def test_what_a_study_says_cannot_rewrite_the_terminal_and_letters_stay_letters(self, tmp_path) -> None:  # SF-4
+        name = "ход 你 \x9b2K\u202e05\u2028end"
+        path = written(tmp_path, study(name=name, schedule={"turns": 1}, stimuli=[{"text": name}]))
+        out, err = _study("run", str(path), "--json")
+        assert f"Study {json.loads(out)['study']}: ход 你 \\u009b2KRLO05LSend, 2 personas" in err
+        export = _study("export", str(json.loads(out)["study"]))[0]
+        assert json.loads(export.split("\n")[0])["definition"]["name"] == name
+        assert "ход 你 \\u009b2K\\u202e05\\u2028end" in export
+        assert not {"\x9b", "\u202e", "\u2028"} & set(export + err)
+
     def test_export_gives_a_line_for_every_event(self) -> None:  # PE-3
         facts = _ran(str(FIRST))
         lines = _study("export", str(facts["study"]))[0].splitlines()
@@ -78,6 +88,8 @@ class TestInProcess:
             (["run", str(FIRST), "--patience", "0"], "a number of seconds, 1 or more"),
             (["run", str(FIRST), "--patience", "nan"], "a number of seconds, 1 or more"),
             (["resume", "999"], "there is no study 999"),
+            (["resume", "9" * 30], "there is no study 999"),
+            (["verify", "9" * 30], "there is no study 999"),
             (["verify", "999"], "there is no study 999"),
             (["export", "999"], "there is no study 999"),
         ],
@@ -93,6 +105,48 @@ class TestInProcess:
         with pytest.raises(CommandError, match="no embedder 'word2vec'"):
             _study("run", str(written(tmp_path, study(embedder="word2vec"))))
         assert not StudyRun.objects.exists()
+
+    @pytest.mark.parametrize("verb", ["run", "resume", "verify", "export"])
+    def test_help_shows_how_it_is_used(self, verb: str, capsys) -> None:  # SF-4
+        with pytest.raises(SystemExit):
+            call_command("study", verb, "--help")
+        told = capsys.readouterr().out
+        assert f"manage.py study {verb} " in told
+        assert "exit code" in told or verb == "export"
+
+    def test_verify_answers_a_program(self) -> None:  # PE-6
+        facts = _ran(str(FIRST))
+        number = str(facts["study"])
+        same = {"study": facts["study"], "replay": "same", "events": facts["events"], "difference": None}
+        assert json.loads(_study("verify", number, "--json")[0]) == same
+        TraceEvent.objects.filter(run=number, persona=1, turn=9, kind="reacted").update(label="praise")
+        out = StringIO()
+        with pytest.raises(CommandError, match="bruno, turn 9"):
+            call_command("study", "verify", number, "--json", stdout=out, stderr=StringIO())
+        answer = json.loads(out.getvalue())
+        assert (answer["replay"], answer["difference"]["turn"]) == ("differs", 9)
+
+    def test_verify_tells_how_far_it_is(self, tmp_path, monkeypatch) -> None:  # PE-6
+        number = str(_ran(str(FIRST))["study"])
+        told = _study("verify", number)[1]
+        assert "of 6 personas replayed" in told
+
+    def test_an_export_names_who_failed_and_takes_events_of_nobody(self, tmp_path, monkeypatch) -> None:  # PE-3
+        number = _ran(str(FIRST))["study"]
+        StudyPersona.objects.filter(run=number, key="bruno").update(failed="ValueError: no luck")
+        StudyPersona.objects.filter(run=number, key="farid").delete()
+        lines = [json.loads(line) for line in _study("export", str(number))[0].splitlines()]
+        assert lines[0]["failed"] == {"bruno": "ValueError: no luck"}
+        assert lines[-1]["persona"] == 5
+
+    def test_a_model_that_is_paid_for_is_announced_with_the_number_of_its_calls(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")  # PE-8
+        monkeypatch.setattr("agentlab.persona.adapters.openai.RETRIES", 0)
+        content = study(
+            tier_b={"budget": 3, "model": "openai:m", "above": 1.0}, probes={"every": 3, "opinions": ["levy"]}
+        )
+        told = _study("run", str(written(tmp_path, content)))[1]
+        assert "openai:m is asked at most 3 times for reactions and 2 times by probes" in told
 
     def test_progress_tells_rate_and_time_left(self, tmp_path) -> None:  # PE-4
         told = _study("run", str(written(tmp_path, crowd(2, 40))))[1]
@@ -110,9 +164,9 @@ class TestInProcess:
         assert StudyRun.objects.get().status == "incomplete"
 
 
-def _manage(state: Path, *words: str, **given) -> subprocess.Popen:
+def _manage(state: Path, *words: str, **given: str) -> subprocess.Popen:
     environment = {key: value for key, value in os.environ.items() if key not in ("SECRET_KEY", "DATABASE_URL")}
-    environment |= {"AGENTLAB_STATE_DIR": str(state), "DJANGO_SETTINGS_MODULE": "agentlab.settings"}
+    environment |= {"AGENTLAB_STATE_DIR": str(state), "DJANGO_SETTINGS_MODULE": "agentlab.settings", **given}
     return subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "study", *words],
         stdout=subprocess.PIPE,
@@ -120,7 +174,6 @@ def _manage(state: Path, *words: str, **given) -> subprocess.Popen:
         text=True,
         env=environment,
         start_new_session=True,
-        **given,
     )
 
 
@@ -137,16 +190,43 @@ def _wait_for(process: subprocess.Popen, words: str) -> None:
     raise AssertionError(f"{words!r} was never told")
 
 
-def test_a_fresh_state_runs_a_study_and_ctrl_c_says_how_to_go_on(tmp_path) -> None:  # PE-5
+@pytest.mark.parametrize(
+    ("number", "code", "executor"),
+    [(signal.SIGINT, 130, "processes:2"), (signal.SIGTERM, 143, "inline"), (signal.SIGINT, 130, "dask-local:2")],
+)
+def test_a_fresh_state_runs_a_study_and_ctrl_c_says_how_to_go_on(
+    tmp_path, number: int, code: int, executor: str
+) -> None:  # PE-5
+    if "dask" in executor:
+        pytest.importorskip("distributed")
     path = str(written(tmp_path, crowd(40, 2_000)))
-    running = _manage(tmp_path / "state", "run", path, "--executor", "processes:2")
+    running = _manage(tmp_path / "state", "run", path, "--executor", executor, "--json")
     _wait_for(running, " turns, ")
-    os.killpg(running.pid, signal.SIGINT)  # what a terminal does: the whole group hears it
-    code, _, err = _finished(running)
-    assert code == 130, err
+    os.killpg(running.pid, number)  # what a terminal does: the whole group hears it
+    ended, out, err = _finished(running)
+    assert ended == code, err
     assert "manage.py study resume 1" in err
     assert "Traceback" not in err
+    assert json.loads(out)["status"] == "stopped"
     assert _finished(_manage(tmp_path / "state", "verify", "1"))[0] == 0
+
+
+def test_ctrl_c_before_a_study_begins_is_one_line_and_leaves_nothing(tmp_path) -> None:  # PE-5 SF-4
+    os.mkfifo(tmp_path / "study.yaml")
+    running = _manage(tmp_path / "state", "run", str(tmp_path / "study.yaml"))
+    with (tmp_path / "study.yaml").open("w"):  # it reads now
+        running.send_signal(signal.SIGINT)
+        code, _, err = _finished(running)
+    assert (code, err) == (130, "CommandError: interrupted\n")
+
+
+@pytest.mark.parametrize("verb", [("verify", "1"), ("resume", "1"), ("export", "1"), ("run", str(FIRST))])
+def test_outside_a_local_site_an_old_schema_names_the_step_that_is_missing(tmp_path, verb: tuple[str, ...]) -> None:
+    database = f"sqlite:///{tmp_path}/old.sqlite3"  # SF-4
+    production = {"SECRET_KEY": "x" * 60, "DATABASE_URL": database, "ALLOWED_HOSTS": "a"}
+    code, out, err = _finished(_manage(tmp_path / "state", *verb, **production))
+    assert (code, out) == (1, "")
+    assert err == "CommandError: the database's schema is not up to date: `manage.py migrate` first\n"
 
 
 def test_kill_9_of_the_whole_command_and_a_resume_give_the_same_trace(tmp_path) -> None:  # PE-5 SF-5

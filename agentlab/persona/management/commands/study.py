@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,44 +19,75 @@ from django.core.management.base import OutputWrapper
 from django.db import DatabaseError
 
 from agentlab.common.local_site import prepare
+from agentlab.common.text import on_a_terminal
 from agentlab.persona import exporting, runs
+from agentlab.persona.adapters import paid
 from agentlab.persona.executors import SHAPES, ExecutorError, open_workers
 from agentlab.persona.models import StudyPersona, StudyRun
 from agentlab.persona.replaying import Moving, verify
-from agentlab.persona.runner import PATIENCE, Progress, Runner
+from agentlab.persona.runner import PATIENCE, Progress, Runner, TakenOver
 from agentlab.persona.study import read_study
 from agentlab.persona.values import Invalid
 
 FAILED_SHOWN = 5  # personas whose failure is told one by one
-STOPPED = 130  # the exit code of a command that Ctrl-C ended
+CODES = "exit code: 0 done · 1 refused, or personas failed · 2 wrong words · 130 Ctrl-C, 143 SIGTERM"
+RUN_EXAMPLES = f"""
+  manage.py study run agentlab/persona/studies/first.yaml --owner ada
+  manage.py study run FILE --executor processes:4 --json
+  manage.py study run FILE --executor dask:tcp://HOST:8786
+
+Ctrl-C ends it after what is answered, and says how to go on.
+{CODES}"""
+RESUME_EXAMPLES = f"""
+  manage.py study resume 3 --executor processes:4
+
+What is written stays. Turns that were under way are done again, and the calls of a model within them made again: one
+turn for each worker at most.
+{CODES}"""
+VERIFY_EXAMPLES = """
+  manage.py study verify 3
+  manage.py study verify 3 --json
+
+exit code: 0 the same · 1 it differs, or is being written to"""
+EXPORT_EXAMPLES = """
+  manage.py study export 3 > study-3.jsonl
+  manage.py study export 3 | head -1        the study itself; then each event"""
 
 
 class Command(BaseCommand):
-    help = "Runs studies of personas, resumes them, verifies and exports their traces."
+    help = "Runs studies of personas, goes on with them, verifies and exports their traces."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True)
-        run = verbs.add_parser("run", help="run a study file (YAML or JSON)")
-        run.add_argument("file", type=Path)
-        run.add_argument("--owner", help="the user whose study it is; without one only operators see it")
-        resume = verbs.add_parser("resume", help="go on with a study that was stopped or killed")
-        resume.add_argument("id", type=int)
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | resume | verify | export")
+        run = _verb(verbs, "run", "run a study file (YAML or JSON)", RUN_EXAMPLES)
+        run.add_argument("file", type=Path, metavar="FILE", help="its keys: agentlab/persona/README.md")
+        run.add_argument("--owner", metavar="USER", help="whose study it is; without one only operators see it")
+        resume = _verb(verbs, "resume", "go on with a study that was stopped or killed", RESUME_EXAMPLES)
         for verb in (run, resume):
-            verb.add_argument("--executor", default="inline", help=f"{SHAPES} (default: inline)")
-            verb.add_argument("--patience", type=_seconds, default=PATIENCE, help="seconds until a job is given again")
+            verb.add_argument("--executor", default="inline", metavar="WHERE", help=f"{SHAPES} (default: inline)")
+            verb.add_argument(
+                "--patience",
+                type=_seconds,
+                default=PATIENCE,
+                metavar="SECONDS",
+                help="of silence until a job is given again (default: %(default)g)",
+            )
             verb.add_argument("--json", action="store_true", help="end with one line of JSON on standard output")
-        check = verbs.add_parser("verify", help="replay the trace and compare with the checkpoints")
-        check.add_argument("id", type=int)
-        export = verbs.add_parser("export", help="write the study as lines of JSON to standard output")
-        export.add_argument("id", type=int)
+        check = _verb(verbs, "verify", "replay the trace and compare with the checkpoints", VERIFY_EXAMPLES)
+        check.add_argument("--json", action="store_true", help="one line of JSON on standard output")
+        export = _verb(verbs, "export", "write the study as lines of JSON to standard output", EXPORT_EXAMPLES)
+        for verb in (resume, check, export):
+            verb.add_argument("id", type=int, metavar="NUMBER", help="the study's number, as `run` and /personas say")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             getattr(self, f"_{options['verb']}")(options)
         except (Invalid, runs.RunError, ExecutorError, Moving) as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(on_a_terminal(str(error))) from None
         except DatabaseError as error:
-            raise CommandError(f"the database does not answer: {str(error).splitlines()[0]}") from None
+            raise CommandError(f"the database failed: {str(error).splitlines()[0]}") from None
+        except KeyboardInterrupt:
+            raise CommandError("interrupted", returncode=128 + signal.SIGINT) from None
 
     def _run(self, options: dict[str, Any]) -> None:
         study = read_study(options["file"])
@@ -69,25 +101,34 @@ class Command(BaseCommand):
 
     def _go(self, options: dict[str, Any], begin: Callable[[], StudyRun]) -> None:
         workers = open_workers(options["executor"])
+        ended = True
         try:
             run = begin()
+            ended = False
+            name = on_a_terminal(run.name)
+            self.stderr.write(f"Study {run.pk}: {name}, {run.personas} personas × {run.turns_each} turns")
             meter = _Meter(self.stderr)
-            self.stderr.write(f"Study {run.pk}: {run.name}, {run.personas} personas × {run.turns_each} turns")
-            runner = Runner(run, workers, patience=options["patience"], on_progress=meter)
-            with _until_told(runner):
+            runner = Runner(run, workers, patience=options["patience"], on_progress=meter.turns)
+            if paid(run.model):
+                reactions, probes = runner.study.budget, runner.study.probe_calls
+                asked = f"at most {reactions} times for reactions and {probes} times by probes"
+                self.stderr.write(on_a_terminal(f"{run.model} is asked {asked}, in the whole study"))
+            with _until_told(runner) as told, meter:
                 run = runner.go()
-            meter.end()
+            ended = True
+        except TakenOver:
+            ended = True
+            raise
         finally:
             workers.close()
-        self._tell(run, options["json"])
+            if not ended:
+                self.stderr.write(f"To go on: manage.py study resume {run.pk}")
+        self._tell(run, options["json"], told)
 
-    def _tell(self, run: StudyRun, as_json: bool) -> None:
+    def _tell(self, run: StudyRun, as_json: bool, told: list[int]) -> None:
         failed = StudyPersona.objects.filter(run=run).exclude(failed="")
         for one in failed[:FAILED_SHOWN]:
-            self.stderr.write(f"{one.key}: {one.failed}")
-        if run.status == StudyRun.Status.STOPPED:
-            self.stderr.write(f"Stopped after {run.turns} turns. To go on: manage.py study resume {run.pk}")
-            sys.exit(STOPPED)
+            self.stderr.write(on_a_terminal(f"{one.key}: {one.failed}"))
         answer = {
             "study": run.pk,
             "status": run.status,
@@ -100,10 +141,13 @@ class Command(BaseCommand):
         }
         if as_json:
             self.stdout.write(json.dumps(answer))
-        else:
+        elif run.status != StudyRun.Status.STOPPED:
             self.stdout.write(
                 f"Study {run.pk} {run.status}: {run.turns} turns, {run.events} events, trace {run.trace_sha256}"
             )
+        if run.status == StudyRun.Status.STOPPED:
+            self.stderr.write(f"Stopped after {run.turns} turns. To go on: manage.py study resume {run.pk}")
+            sys.exit(128 + (told[0] if told else signal.SIGINT))
         if run.status == StudyRun.Status.INCOMPLETE:
             raise CommandError(
                 f"{answer['failed']} of {run.personas} personas failed; `study resume {run.pk}` tries again"
@@ -111,19 +155,24 @@ class Command(BaseCommand):
 
     def _verify(self, options: dict[str, Any]) -> None:
         prepare()
-        run = _stored(options["id"])
-        found = verify(run)
-        if found is None:
+        run = runs.stored(options["id"])
+        with _Meter(self.stderr) as meter:
+            found = verify(run, meter.personas)
+        if options["json"]:
+            verdict = "differs" if found else "same"
+            answer = {"study": run.pk, "replay": verdict, "events": run.events}
+            self.stdout.write(json.dumps({**answer, "difference": asdict(found) if found else None}))
+        elif found is None:
             self.stdout.write(f"Study {run.pk}: replaying {run.events} events gives the checkpoints, byte for byte.")
-            return
-        where = f"{found.persona}, turn {found.turn}, event {found.sequence}: " if found.turn >= 0 else ""
-        where = where or (f"{found.persona}: " if found.persona else "")
-        raise CommandError(f"study {run.pk} differs. {where}{found.what}")
+        if found:
+            where = f"{found.persona}, turn {found.turn}, event {found.sequence}: " if found.turn >= 0 else ""
+            where = where or (f"{found.persona}: " if found.persona else "")
+            raise CommandError(on_a_terminal(f"study {run.pk} differs. {where}{found.what}"))
 
     def _export(self, options: dict[str, Any]) -> None:
         prepare()
         try:
-            for line in exporting.lines(_stored(options["id"])):
+            for line in exporting.lines(runs.stored(options["id"])):
                 self.stdout.write(line)
             self.stdout.flush()
         except BrokenPipeError:  # `| head` has seen enough
@@ -137,37 +186,55 @@ class _Meter:
         self._out, self._live = out, out.isatty()
         self._next = 0.0
 
-    def __call__(self, progress: Progress) -> None:
+    def __enter__(self) -> "_Meter":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self._live:
+            self._out.write("\r\x1b[K", ending="")
+
+    def turns(self, progress: Progress) -> None:
+        left = f", {_spelled(progress.left)} left" if progress.rate else ""
+        failed = f", {progress.failed} personas failed" if progress.failed else ""
+        self._say(f"{progress.done} of {progress.total} turns, {progress.rate:.0f} a second{left}{failed}")
+
+    def personas(self, done: int, of: int) -> None:
+        if done:
+            self._say(f"{done} of {of} personas replayed")
+
+    def _say(self, line: str) -> None:
         now = time.monotonic()
         if now < self._next:
             return
         self._next = now + (0.2 if self._live else 5.0)
-        left = f", {_spelled(progress.left)} left" if progress.rate else ""
-        failed = f", {progress.failed} personas failed" if progress.failed else ""
-        line = f"{progress.done} of {progress.total} turns, {progress.rate:.0f} a second{left}{failed}"
         self._out.write(f"\r\x1b[K{line}" if self._live else line, ending="" if self._live else "\n")
         self._out.flush()
 
-    def end(self) -> None:
-        if self._live:
-            self._out.write("\r\x1b[K", ending="")
-
 
 @contextmanager
-def _until_told(runner: Runner) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the study cleanly; a second one ends it at once."""
+def _until_told(runner: Runner) -> Iterator[list[int]]:
+    """Ctrl-C and SIGTERM end the study cleanly; a second one ends it at once. Gives the signals that came."""
+    told: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
+        told.append(number)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         runner.stop()
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield told
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
+    parser: ArgumentParser = verbs.add_parser(
+        name, help=what, description=what, epilog=f"examples:{examples}", formatter_class=RawDescriptionHelpFormatter
+    )
+    return parser
 
 
 def _seconds(text: str) -> float:
@@ -187,13 +254,6 @@ def _user(name: str | None) -> int | None:
     if user is None:
         raise CommandError(f"there is no user {name!r}")
     return int(user.pk)
-
-
-def _stored(id: int) -> StudyRun:
-    run = StudyRun.objects.filter(pk=id).first()
-    if run is None:
-        raise CommandError(f"there is no study {id}")
-    return run
 
 
 def _spelled(seconds: float) -> str:
