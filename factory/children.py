@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GRACE_SECONDS = 2.0
+"""How long a child has to end by itself what it put out of our reach: an agent's tools run in sessions of their own."""
 # Waits for a line, which dismisses it; the end of its input without one is the factory's death.
-_GUARD = 'read -r _ || kill -s KILL -- "-$0"'
+_GUARD = 'read -r _ || { kill -s TERM -- "-$0" && sleep 2; kill -s KILL -- "-$0"; }'
 
 
 @contextmanager
@@ -47,10 +49,18 @@ def _dismiss(guard: "subprocess.Popen[bytes]") -> None:
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Kill what is left of a child's process group, and collect the child."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+    """End what is left of a child's process group, and collect the child."""
+    if process.poll() is None:
+        _to_group(process, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE_SECONDS)
+    _to_group(process, signal.SIGKILL)
     process.wait()
+
+
+def _to_group(process: "subprocess.Popen[bytes]", signum: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signum)
 
 
 @contextmanager

@@ -4,11 +4,15 @@ import base64
 import json
 import os
 import signal
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from factory.calls import AgentCall, Attachment
@@ -189,6 +193,78 @@ def test_a_pi_that_is_interrupted_leaves_no_process(workspace: Path) -> None:  #
             session.send(Messages("You are", "first"))
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert not [pid for pid in children if b"pi" in Path(f"/proc/{pid}/comm").read_bytes()]
+
+
+@needs_pi
+def test_a_tool_of_pis_ends_with_the_interrupted_pi(workspace: Path) -> None:  # SF-5
+    """pi starts its tools in sessions of their own, where no signal to pi's own group comes."""
+    with scripted_server(Says(tool=("bash", {"command": "echo $$ > new; mv new pid; exec sleep 600"}))) as server:
+        session = provider("pi", server).open(workspace, 1)
+
+        def interrupt() -> None:
+            while not (workspace / "pid").exists():
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            session.send(Messages("You are", "first"))
+    pid = int((workspace / "pid").read_text())
+    for _ in range(100):
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            return
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    pytest.fail("the tool went on")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'data: {"choices": [{"delta": {"content": "so far"}}]}\n\ndata: {"choi',
+        b'data: {"choices": [{"delta": {"content": "so far"}}]}\n\ndata: not json\n\n',
+        b'data: {"choices": [{"delta": {"content": "so far"}, "finish_reason": ["x"]}], "model": 7}\n\n',
+    ],
+)
+def test_what_had_arrived_stands_beside_what_went_wrong(workspace: Path, raw: bytes) -> None:  # FA-13
+    with raw_server(raw) as url:
+        reply = Chat(Endpoint(url, KEY, "x"), "openai:x").open(workspace, 1).send(Messages("You are", "first"))
+    assert reply.text == "so far"
+    assert reply.error
+
+
+def test_numbers_that_are_none_are_not_recorded(workspace: Path) -> None:  # FA-13
+    usage = b'{"prompt_tokens": "many", "completion_tokens": -5, "total_tokens": 1e999}'
+    raw = b'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "model": ["a"]}\n\n'
+    with raw_server(raw + b'data: {"choices": [], "usage": ' + usage + b"}\n\ndata: [DONE]\n\n") as url:
+        reply = Chat(Endpoint(url, KEY, "x"), "openai:x").open(workspace, 1).send(Messages("You are", "first"))
+    assert (reply.text, reply.error, reply.model) == ("x", "", "x")
+    assert (reply.input_tokens, reply.output_tokens) == (None, None)
+
+
+@contextmanager
+def raw_server(body: bytes) -> Iterator[str]:
+    """The far end of one request, which answers these bytes as an event stream that promises more, and closes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                connection.sendall(head + f"{len(body):x}\r\n".encode() + body + b"\r\n")
+                if body.endswith(b"[DONE]\n\n"):
+                    connection.sendall(b"0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        thread.join()
+
+
+def test_a_password_in_the_endpoints_address_is_not_recorded(workspace: Path) -> None:  # FA-14
+    session = Chat(Endpoint("http://ada:hunter2@h:1/v1?key=k1", KEY, "x"), "openai:x").open(workspace, 1)
+    assert session.launch_command(Messages("You are", "first")).startswith("POST http://h:1/v1/chat/completions, ")
 
 
 @pytest.mark.parametrize(
