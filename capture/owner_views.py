@@ -93,6 +93,7 @@ def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpRespons
     rows = hand_rows(found.hands, {agent.pk: agent.name})
     older = f"{request.path}?{urlencode({'before': found.next_before})}" if found.next_before else ""
     context = {"rows": rows, "pager": Pager(request.path if before else "", older, "", "newest")}
+    context |= {"unpublished": not rows and not agent.versions.exists()}
     return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
 
 

@@ -83,7 +83,7 @@ def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
         return HttpResponseRedirect(request.path)
     page = _page(request, hearing.newest_first(agent))
     rows, seated = hearing.told(agent, page["rows"]), hearing.is_seated(agent)
-    waiting = seated and any(told.state == "waiting" for told in rows)
+    waiting = any(told.state == "waiting" for told in rows)
     context = {"agent": agent, "tab": "whispers", "form": form, **page, **_rights(request, agent)}
     context |= {"rows": rows, "seated": seated, "waiting": waiting}
     if not request.htmx:  # type: ignore[attr-defined]

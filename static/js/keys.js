@@ -40,11 +40,17 @@ function toggle(all) {
   for (const details of all) details.open = open;
 }
 
+function neighbour(rel) {
+  document.querySelector(`nav[aria-label="Neighbouring hands"] a[rel="${rel}"]`)?.click();
+}
+
 const actions = {
   j: () => step(1),
   k: () => step(-1),
   o: () => here() && toggle(prompts(here())),
   O: () => toggle(prompts(document)),
+  p: () => neighbour("prev"),
+  n: () => neighbour("next"),
   c: () => here()?.querySelector("[data-copy-link]")?.click(),
   "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => dialog.showModal(),

@@ -94,7 +94,12 @@ def test_a_list_of_hands_leads_to_the_version_that_played_each(client: Client) -
 
 
 def test_an_agent_that_has_not_played_is_told_how_it_gets_to_a_table(client: Client) -> None:  # VW-6
-    assert "manage.py play --agent rocky --agent ANOTHER" in page(client, "/agents/rocky")
+    said = page(client, "/agents/rocky")
+    assert ("as it has no version" in said, 'href="/agents/rocky/versions/new"' in said) == (True, True)
+    publish(Agent.objects.get(pk="rocky"), Draft("b", "s", [], "house"))
+    said = page(client, "/agents/rocky")
+    assert "manage.py play --agent rocky --agent ANOTHER" in said
+    assert "as it has no version" not in said
 
 
 def test_a_hand_leads_to_the_hands_before_and_after_it_that_this_agent_played(client: Client) -> None:  # VW-7

@@ -1,5 +1,7 @@
 """An owner in a browser: from the first version to a kept hand, with script and without."""
 
+from datetime import timedelta
+
 import pytest
 import redis
 from django.contrib.auth.models import User
@@ -78,6 +80,22 @@ def test_a_whisper_is_seen_to_be_heard_without_a_reload_and_leads_to_the_turn(
     expect(page.get_by_text("HEARD", exact=True)).to_be_visible()
     page.get_by_role("link", name="hand T-4:184").click()
     expect(page.locator(":target")).to_have_attribute("id", f"t{row.action_index}-rocky")
+
+
+def test_keys_lead_from_hand_to_hand_of_this_agent(site: Site, owner: User, story: None) -> None:  # VW-7 VW-10
+    newest = InferenceCharge.objects.latest("played_at").played_at
+    for minutes, hand in ((1, 190), (2, 197)):
+        InferenceCharge.objects.create(
+            agent_id="rocky",
+            table_id="T-4",
+            hand_number=hand,
+            action_index=0,
+            played_at=newest + timedelta(minutes=minutes),
+        )
+    page = site.open(HAND, owner)
+    for key, hand in (("n", 190), ("n", 197), ("n", 197), ("p", 190), ("p", 184)):
+        page.keyboard.press(key)
+        expect(page.get_by_role("heading", level=2).first).to_contain_text(f"T-4:{hand}")
 
 
 PAGES = ["/", "/agents", "/agents/new", "/agents/rocky", "/agents/rocky/kept", HAND, "/agents/rocky/versions"]
