@@ -47,6 +47,13 @@ class AgentCallRecord(models.Model):
         indexes = [
             models.Index(fields=["-pinned_at", "-id"], name="call_record_recent"),  # admin, kept hands
             models.Index(fields=["agent_id", "-pinned_at", "-id"], name="call_record_of_agent"),  # /agents
+            models.Index(fields=["agent_id", "table_id", "hand_number"], name="call_record_hands_of_agent"),  # counted
+            # Is there a later turn of the same hand? Asked of every row that a list of hands walks over.
+            models.Index(
+                fields=["table_id", "hand_number", "agent_id", "-pinned_at", "-id"], name="call_record_last_of_hand"
+            ),
+            models.Index(fields=["agent_version_id", "-pinned_at", "-id"], name="call_record_of_version"),  # admin
+            models.Index(fields=["hand_number", "-pinned_at", "-id"], name="call_record_of_hand"),  # admin
         ]
 
     def __str__(self) -> str:

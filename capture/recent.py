@@ -147,7 +147,7 @@ def _of_agents(model: type[Model], agent_ids: Sequence[str] | None) -> QuerySet[
 def _last_of_each_hand(rows: QuerySet[Any], when: str) -> QuerySet[Any]:
     """Each hand by its latest row: an anti-join on the hand's own index, so that LIMIT stops the walk early."""
     later = rows.filter(
-        Q(**{f"{when}__gt": OuterRef(when)}) | Q(**{when: OuterRef(when)}, id__gt=OuterRef("id")),
+        _past(when, OuterRef(when), OuterRef("id"), "gt"),
         table_id=OuterRef("table_id"),
         hand_number=OuterRef("hand_number"),
     )
@@ -173,7 +173,7 @@ def _older_than(before: str, when: str) -> Q:
     return _past(when, at, int(parts[2]), "lt")
 
 
-def _past(when: str, at: datetime, row: int, way: str) -> Q:
+def _past(when: str, at: datetime | OuterRef, row: int | OuterRef, way: str) -> Q:
     """Rows beyond this place of a list. What begins the walk of an index there is the first condition: an OR does
     not, and every row before the place would be read."""
     return Q(**{f"{when}__{way}e": at}) & (Q(**{f"{when}__{way}": at}) | Q(**{when: at, f"id__{way}": row}))

@@ -49,7 +49,7 @@ class WhisperAdmin(ReadOnlyAdmin):
     list_display = ("agent", "author", "text", "created_at", "heard_at", "withdrawn_at")
     list_select_related = ("agent", "author")
     search_fields = ("agent__id", "agent__name", "author__username", "text")
-    ordering = ("-created_at", "-id")
+    ordering = ("-id",)  # as they were said; by their time there is no index
 
 
 @admin.register(InferenceCharge)

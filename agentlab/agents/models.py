@@ -180,10 +180,22 @@ class InferenceCharge(models.Model):
         indexes = [
             models.Index(fields=["-played_at", "-id"], name="charge_recent"),  # recent hands
             models.Index(fields=["agent_id", "-played_at", "-id"], name="charge_recent_of_agent"),  # /agents
-            models.Index(  # the counter of losses
-                fields=["capture_outcome", "-played_at"],
-                name="charge_lost",
-                condition=Q(capture_outcome__in=["dropped", "failed"]),
+            # Is there a later turn of the same hand? Asked of every row that a list of hands walks over.
+            models.Index(
+                fields=["table_id", "hand_number", "agent_id", "-played_at", "-id"], name="charge_last_of_hand"
+            ),
+            # What the admin searches and filters by. What is rare has an index of its own, which is small.
+            models.Index(fields=["agent_version_id", "-played_at", "-id"], name="charge_recent_of_version"),
+            models.Index(
+                fields=["capture_outcome", "-played_at", "-id"],
+                name="charge_not_recorded",
+                condition=Q(capture_outcome__in=["pending", "dropped", "failed", "none"]),
+            ),
+            models.Index(fields=["-played_at", "-id"], name="charge_fallback", condition=Q(is_fallback=True)),
+            models.Index(
+                fields=["change", "-played_at", "-id"],
+                name="charge_changed",
+                condition=Q(change__in=["rename", "all_in", "verb", "clamp"]),
             ),
         ]
 

@@ -33,6 +33,8 @@ class AuditEntry(models.Model):
         indexes = [
             models.Index(fields=["-at", "-id"], name="audit_recent"),
             models.Index(fields=["agent_id", "-at"], name="audit_of_agent"),
+            models.Index(fields=["actor_name", "-at", "-id"], name="audit_of_actor"),
+            models.Index(fields=["deed", "-at", "-id"], name="audit_of_deed"),
             models.Index(fields=["table_id", "hand_number"], name="audit_of_hand"),  # was this look noted already?
         ]
 
