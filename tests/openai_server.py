@@ -4,7 +4,7 @@ request's bytes."""
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,9 +26,10 @@ class Says:
 @dataclass
 class ScriptedServer:
     """`bodies` are the requests as they came, byte for byte. An answer that is missing hangs the request until the
-    test ends."""
+    test ends. `decide` answers in the place of the list, and may leave its answer out as well."""
 
     answers: list[Says]
+    decide: Callable[[dict[str, Any]], Says | None] | None = None
     url: str = ""
     bodies: list[bytes] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
@@ -45,12 +46,16 @@ class ScriptedServer:
             self.bodies.append(body)
             self.keys.append(key)
             self.arrived.release()
+            if self.decide:
+                return self.decide(json.loads(body))
             return self.answers.pop(0) if self.answers else None
 
 
 @contextmanager
-def scripted_server(*answers: Says) -> Iterator[ScriptedServer]:
-    script = ScriptedServer(list(answers))
+def scripted_server(
+    *answers: Says, decide: Callable[[dict[str, Any]], Says | None] | None = None
+) -> Iterator[ScriptedServer]:
+    script = ScriptedServer(list(answers), decide)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.0"
