@@ -308,7 +308,12 @@ def tool(request: HttpRequest, run_id: int, number: int, seq: int) -> HttpRespon
     """One tool call: its arguments and its output."""
     row, call = _tool_call(request, run_id, number, seq)
     words, hidden = without_secrets(call.arguments)
-    shown = {"part_url": request.path, "open": True, "whole": "all" in request.GET, "inline_bytes": 10**9}
+    shown: dict[str, Any] = {
+        "part_url": request.path,
+        "open": True,
+        "whole": "all" in request.GET,
+        "inline_bytes": 10**9,
+    }
     arguments = TextBlock(id=f"tool-{seq}-arguments", label="Arguments", text=words, **shown)
     output = None
     if call.output is not None:

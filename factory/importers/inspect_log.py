@@ -3,26 +3,29 @@
 Format: src/inspect_ai/log/_log.py, log/_recorders/eval.py and log/_condense.py of UKGovernmentBEIS/inspect_ai. A
 sample is one task; each entry of its `error_retries` is an attempt at it, and the sample itself is the last one.
 Text that begins with `attachment://` stands in `attachments` under that key (a murmur3 hash: no content hash of ours).
-New logs are compressed with zstd, which Python's own zipfile reads from 3.14 on.
+New logs are compressed with zstd.
 """
 
 import hashlib
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-try:
-    from backports.zstd import zipfile
-except ImportError:
-    import zipfile  # type: ignore[no-redef]
-
 from factory.importers import images, streaming
 from factory.importers.found import Counts, FoundAttempt, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
 from factory.importers.values import count, items, mapping, moment, text, total, written
 from factory.items import PacketItem
+
+if sys.version_info >= (3, 14):
+    import zipfile
+
+    from compression.zstd import ZstdError
+else:
+    from backports.zstd import ZstdError, zipfile
 
 FORMAT = "inspect log"
 LARGEST_MEMBER = 128 * 1024**2  # a sample is read whole
@@ -31,7 +34,7 @@ LARGEST_RATIO = 1000  # a member that unpacks to more than this many times its s
 _DEEPEST = 20  # content within content: a message, its blocks, their text
 _UNREADABLE = (
     *(ValueError, KeyError, RecursionError, EOFError, OSError),
-    *(zipfile.BadZipFile, zlib.error, RuntimeError),  # RuntimeError: the member is encrypted
+    *(zipfile.BadZipFile, zlib.error, ZstdError, RuntimeError),  # RuntimeError: the member is encrypted
 )
 _SAMPLE = re.compile(r"samples/.*\.json\Z", re.DOTALL)
 _FACTS = {("status",), *(("eval", name) for name in ("run_id", "task", "model", "created"))}
@@ -53,10 +56,7 @@ def read_zip(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
         raw = archive.read(head_name)
         head = mapping(json.loads(raw))
     except NotImplementedError:
-        raise NotSupportedError(
-            "not supported: this inspect log is compressed in a way that this Python cannot read (zstd needs"
-            " backports.zstd, or Python 3.14)"
-        ) from None
+        raise NotSupportedError("not supported: this log is compressed in a way that Python cannot read") from None
     except _UNREADABLE:
         head = {}
     members = [info for info in archive.infolist() if _SAMPLE.match(info.filename)]

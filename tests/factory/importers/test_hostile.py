@@ -201,6 +201,16 @@ def test_an_archive_with_a_changed_byte_loses_one_sample(tmp_path: Path) -> None
 
 
 @pytest.mark.django_db
+def test_a_log_compressed_with_zstd_and_damaged_is_read_as_far_as_it_goes(tmp_path: Path) -> None:  # IM-1
+    whole = (SESSIONS / "inspect/retries-zstd.eval").read_bytes()
+    member = whole.index(b"samples/ok_epoch_1.json") + len(b"samples/ok_epoch_1.json") + 20
+    path = tmp_path / "log.eval"
+    path.write_bytes(whole[:member] + b"\xff" * 30 + whole[member + 30 :])
+    report = brought(path)
+    assert report.counts.damaged == 1 and report.new
+
+
+@pytest.mark.django_db
 def test_an_encrypted_member_is_one_sample_that_cannot_be_read(tmp_path: Path) -> None:  # IM-1
     path = zipped(tmp_path / "log.eval", {"header.json": json.dumps(EVAL), "samples/1.json": "{}"})
     data = bytearray(path.read_bytes())

@@ -39,7 +39,6 @@ def test_the_report_accounts_for_every_record() -> None:  # IM-1
 
 def test_importing_twice_changes_nothing() -> None:  # IM-2
     files = [path for path in SESSIONS.rglob("*") if path.suffix in {".jsonl", ".eval"} and "other" not in path.parts]
-    files = [path for path in files if "zstd" not in path.name]
     bring(*files)
     before = everything()
     second = bring(*files)
