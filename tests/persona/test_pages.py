@@ -273,7 +273,7 @@ def test_a_page_of_many_personas_takes_a_constant_number_of_queries(
 ) -> None:
     run = Runner(create(read_study(written(tmp_path, crowd(80, 3))), executor="i", owner_id=olga.pk), Inline()).go()
     client = _client(olga)
-    with django_assert_max_num_queries(60):
+    with django_assert_max_num_queries(30):
         response = client.get(reverse("study", args=[run.pk]), {"persona": "p79"})
     assert response.context["drawn"] <= 61
     assert "of 80 personas, evenly drawn" in response.content.decode()
@@ -315,14 +315,6 @@ def test_a_run_that_is_written_to_meanwhile_is_not_called_different(run, monkeyp
         verify(run)
     run.refresh_from_db()
     assert run.replay == StudyRun.Replay.NOT_VERIFIED
-
-
-def test_operators_look_up_runs_in_the_admin_and_change_nothing(run) -> None:  # VW-8
-    client = _client(User.objects.create_superuser("root"))
-    for path in ("studyrun", "studypersona"):
-        assert client.get(f"/admin/persona/{path}/").status_code == 200
-        assert client.get(f"/admin/persona/{path}/add/").status_code == 403
-    assert client.get(f"/admin/persona/studyrun/{run.pk}/change/").status_code == 200
 
 
 def _page(user: User, run: StudyRun, name: str = "study", *rest, **query) -> str:
