@@ -139,7 +139,7 @@ def test_an_agent_killed_in_mid_hand_and_started_again_plays_on_with_an_empty_lo
     assert (known["action_log"], known["hand_history"]) == ([], [])
     assert known["state"]["pot"] > 150
     assert after.action in {"check", "call"}
-    assert "reconnected" in memory_gap(after)
+    assert "reconnected" in memory_gap(after).text
 
 
 def test_a_version_published_while_it_plays_is_seated_from_the_next_hand(capture_redis, tmp_path):
