@@ -55,7 +55,7 @@ def test_a_line_counts_turns_fallbacks_losses_and_kept_ones() -> None:  # VW-1
         ([None, "clamp"], 1),
         ([None, None], None),
         (["", None], None),
-        (["", "a word of a later version"], 0),
+        (["", "a word of later"], 0),
     ],
 )
 def test_a_line_counts_the_clamped_turns_it_knows_of_and_an_unknown_one_is_not_none(
