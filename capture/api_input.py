@@ -10,7 +10,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from capture.reading import LARGEST_NUMBER, LONGEST_ID
-from capture.recent import CURSOR, MOST_HANDS
+from capture.recent import CURSOR, MOST_HANDS, ONLY
 
 LARGEST_BODY = 16 * 1024  # bytes; a promotion takes 600 at most
 
@@ -89,9 +89,20 @@ class HandsQuery(serializers.Serializer[Any]):
     )
     limit = WholeNumber(1, MOST_HANDS, required=False, default=25, help_text="How many hands.")
     kept = Flag(required=False, default=False, help_text="Kept hands alone.")
+    only = serializers.ChoiceField(
+        list(ONLY),
+        required=False,
+        help_text="Hands with such a turn alone, by their last one; not together with `kept`.",
+        error_messages={"invalid_choice": f"It is one of {', '.join(ONLY)}."},
+    )
     agentId = serializers.ListField(
         child=Id(), source="agent_ids", required=False, max_length=MOST_HANDS, help_text="Turns of these agents alone."
     )
+
+    def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        if asked.get("only") and asked["kept"]:
+            raise serializers.ValidationError({"only": "Kept rows do not say."})
+        return asked
 
 
 class AgentsQuery(serializers.Serializer[Any]):

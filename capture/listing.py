@@ -7,10 +7,16 @@ from urllib.parse import urlencode
 
 from agentlab.common.paging import Pager
 from capture.links import TurnLinks
-from capture.recent import RecentHand, RecentHands
+from capture.recent import ONLY, RecentHand, RecentHands
 
 # Hands that may still be in play when a page is drawn: one that goes on is no news.
 STILL_MOVING = 8
+
+NONE_SUCH = {  # why a narrowed list is empty
+    "clamped": "No turn is known to have been clamped. Of turns from before this was written down, it is not known.",
+    "fallback": "Every turn was decided: none fell back.",
+    "lost": "No recorded turn was lost.",
+}
 
 
 @dataclass(frozen=True)
@@ -29,17 +35,56 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What a list was asked for: hands older than a cursor, and of which kind alone; empty: the newest, and all."""
+
+    before: str = ""
+    only: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A link to the list of one kind of hands."""
+
+    word: str
+    url: str
+    chosen: bool
+
+
+@dataclass(frozen=True)
 class RecentList:
     hands: list[Row]
     pager: Pager
+    choices: list[Choice]
+    none: str  # what an empty list says
 
 
 def present_recent(
-    recent: RecentHands, links: TurnLinks, names: Mapping[str, str], *, before: str, open_hand: tuple[str, int] | None
+    recent: RecentHands,
+    links: TurnLinks,
+    names: Mapping[str, str],
+    shown: Shown,
+    *,
+    open_hand: tuple[str, int] | None,
 ) -> RecentList:
     rows = [_row(hand, links, names, (hand.table_id, hand.hand_number) == open_hand) for hand in recent.hands]
-    older = f"{links.base}?{urlencode({'before': recent.next_before})}" if recent.next_before else ""
-    return RecentList(rows, Pager(links.base if before else "", older, "", "newest"))
+    return RecentList(
+        rows, pager_of(links.base, recent, shown), choices_of(links.base, shown.only), NONE_SUCH.get(shown.only, "")
+    )
+
+
+def pager_of(path: str, recent: RecentHands, shown: Shown) -> Pager:
+    older = list_url(path, shown.only, recent.next_before) if recent.next_before else ""
+    return Pager(list_url(path, shown.only) if shown.before else "", older, "", "newest")
+
+
+def choices_of(path: str, only: str) -> list[Choice]:
+    return [Choice(word or "all", list_url(path, word), word == only) for word in ("", *ONLY)]
+
+
+def list_url(path: str, only: str = "", before: str = "") -> str:
+    query = {name: value for name, value in (("only", only), ("before", before)) if value}
+    return f"{path}?{urlencode(query)}" if query else path
 
 
 def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: bool) -> Row:
@@ -58,11 +103,11 @@ def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: 
     )
 
 
-def news_query(recent: RecentHands) -> str:
+def news_query(recent: RecentHands, only: str) -> str:
     """What a page that shows these hands asks with, to hear of newer ones."""
     newest = max((hand.last_played_at for hand in recent.hands), default=datetime.now(UTC))
     seen = [f"{hand.table_id}:{hand.hand_number}" for hand in recent.hands[:STILL_MOVING]]
-    return urlencode({"since": newest.isoformat(), "seen": seen}, doseq=True)
+    return urlencode({"since": newest.isoformat(), "seen": seen, "only": only}, doseq=True)
 
 
 def count_news(recent: RecentHands, since: datetime, seen: set[str]) -> int:

@@ -17,12 +17,13 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agentlab.agents.models import Agent
 from agentlab.common.access import is_operator, owned, visible
-from agentlab.common.paging import Pager, numbered, page_number
+from agentlab.common.paging import numbered, page_number
 from agentlab.common.text import plain
 from capture.agent_cards import cards, hand_rows
 from capture.asking import BadQuestion, asked_hand
 from capture.keeping import keep_hand
 from capture.links import VERSION_PAGE, TurnLinks
+from capture.listing import NONE_SUCH, Shown, choices_of, pager_of
 from capture.opening import audit_opened
 from capture.presenting import present_hand
 from capture.sources import SourceError, hand_source
@@ -88,11 +89,11 @@ def kept(request: HttpRequest, agent: Agent) -> HttpResponse:
 
 
 def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpResponse:
-    before = request.GET.get("before", "")
-    found = hand_source().recent_hands(before or None, agent_ids=[agent.pk], kept=kept)
+    shown = Shown(request.GET.get("before", ""), "" if kept else request.GET.get("only", ""))
+    found = hand_source().recent_hands(shown.before or None, agent_ids=[agent.pk], kept=kept, only=shown.only)
     rows = hand_rows(found.hands, {agent.pk: agent.name})
-    older = f"{request.path}?{urlencode({'before': found.next_before})}" if found.next_before else ""
-    context = {"rows": rows, "pager": Pager(request.path if before else "", older, "", "newest")}
+    context: dict[str, Any] = {"rows": rows, "pager": pager_of(request.path, found, shown), "only": shown.only}
+    context |= {"choices": [] if kept else choices_of(request.path, shown.only), "none": NONE_SUCH.get(shown.only)}
     context |= {"unpublished": not rows and not agent.versions.exists()}
     return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
 

@@ -22,6 +22,11 @@ from capture.models import AgentCallRecord
 MOST_HANDS = 100  # in one page of a list
 DAY = timedelta(hours=24)  # one span wherever “the last 24 hours” are counted
 LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
+ONLY = {  # what a list may be narrowed to: hands in which at least one turn is so
+    "clamped": Q(change=ChoiceChange.CLAMP),
+    "fallback": Q(is_fallback=True),
+    "lost": Q(capture_outcome__in=LOST),
+}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
 HandId = tuple[str, int]
@@ -47,6 +52,10 @@ class RecentHand:
     def fallback_only(self) -> bool:
         return 0 < self.turns == self.fallbacks
 
+    def has(self, only: str) -> bool:
+        """Whether a list that is narrowed to `only`, a key of ONLY, has this hand."""
+        return bool({"clamped": self.clamped, "fallback": self.fallbacks, "lost": self.lost}[only])
+
 
 @dataclass(frozen=True, slots=True)
 class RecentHands:
@@ -68,17 +77,26 @@ class AgentDay:
 
 
 def recent_hands(
-    before: str | None = None, limit: int = 25, agent_ids: Sequence[str] | None = None, *, kept: bool = False
+    before: str | None = None,
+    limit: int = 25,
+    agent_ids: Sequence[str] | None = None,
+    *,
+    kept: bool = False,
+    only: str = "",
 ) -> RecentHands:
     """The ledger's hands, newest first; with `kept`, the kept ones, last kept first; with `agent_ids`, only turns of
-    those agents count. Raises ValueError for a cursor that is not one of ours.
+    those agents count; with `only`, a key of ONLY, hands that have such a turn, by the last one. Raises ValueError for
+    a cursor that is not one of ours, for another word, and for `kept` with `only`: kept rows do not say.
 
     Three queries, whatever the number of hands.
     """
+    if only and (kept or only not in ONLY):
+        raise ValueError("Hands are not listed by that.")
     limit = max(1, min(limit, MOST_HANDS))
     model, when = (AgentCallRecord, "pinned_at") if kept else (InferenceCharge, "played_at")
     older = _older_than(before, when) if before is not None else Q()
-    rows = _last_of_each_hand(_of_agents(model, agent_ids), when).filter(older)
+    such = _of_agents(model, agent_ids).filter(ONLY.get(only, Q()))
+    rows = _last_of_each_hand(such, when).filter(older)
     if agent_ids is not None and len(agent_ids) > 1:
         rows = _newest_of_each(rows, set(agent_ids), limit + 1)
     last = list(rows.values_list("table_id", "hand_number", when, "id")[: limit + 1])

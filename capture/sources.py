@@ -6,6 +6,7 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar
 
@@ -48,7 +49,13 @@ class HandSource(Protocol):
     def read_hand_all(self, table_id: str, hand_number: int) -> Hand: ...
 
     def recent_hands(
-        self, before: str | None = None, limit: int = 25, agent_ids: Sequence[str] | None = None, *, kept: bool = False
+        self,
+        before: str | None = None,
+        limit: int = 25,
+        agent_ids: Sequence[str] | None = None,
+        *,
+        kept: bool = False,
+        only: str = "",
     ) -> RecentHands: ...
 
     def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours: ...
@@ -117,14 +124,23 @@ class RemoteHands:
         return self._hand(self._ask("GET", "hand-all", wire.HandJson, params=query))
 
     def recent_hands(
-        self, before: str | None = None, limit: int = 25, agent_ids: Sequence[str] | None = None, *, kept: bool = False
+        self,
+        before: str | None = None,
+        limit: int = 25,
+        agent_ids: Sequence[str] | None = None,
+        *,
+        kept: bool = False,
+        only: str = "",
     ) -> RecentHands:
         if agent_ids is not None and not agent_ids:
             return RecentHands([], None)
         query: dict[str, Any] = {"limit": limit, "kept": "true" if kept else "false"}
         query |= {"before": before} if before else {}
+        query |= {"only": only} if only else {}
         query |= {"agentId": list(agent_ids)} if agent_ids is not None else {}
-        return wire.recent_from_json(self._ask("GET", "hands", wire.RecentHandsJson, params=query))
+        found = wire.recent_from_json(self._ask("GET", "hands", wire.RecentHandsJson, params=query))
+        # A host of an older version passes over `only`.
+        return replace(found, hands=[hand for hand in found.hands if hand.has(only)]) if only in recent.ONLY else found
 
     def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours:
         reading.check_hand(table_id, hand_number, agent_id)

@@ -22,7 +22,7 @@ from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
 from capture.company import company, names_of
 from capture.keeping import keep_hand
 from capture.links import VERSION_PAGE, TurnLinks
-from capture.listing import count_news, news_query, present_recent
+from capture.listing import Shown, count_news, list_url, news_query, present_recent
 from capture.notes import notes_on
 from capture.opening import audit_opened
 from capture.parts import Setting
@@ -68,7 +68,7 @@ def hands(request: HttpRequest) -> HttpResponse:
         if asked.hand_number is not None:
             context |= _hand_context(request.user, asked.table_id, asked.hand_number, asked)
         else:
-            context |= _list_context(request.GET.get("before", ""))
+            context |= _list_context(Shown(request.GET.get("before", ""), request.GET.get("only", "")))
     except SourceError as error:
         context["trouble"], status = str(error), error.status
     except ValueError as error:
@@ -81,13 +81,13 @@ def _form(request: HttpRequest) -> dict[str, Any]:
     return fields | {"agents": Agent.objects.only("id", "name")[:200]}
 
 
-def _list_context(before: str, open_hand: tuple[str, int] | None = None) -> dict[str, Any]:
-    recent = hand_source().recent_hands(before or None)
+def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dict[str, Any]:
+    recent = hand_source().recent_hands(shown.before or None, only=shown.only)
     names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
     return {
-        "recent": present_recent(recent, TurnLinks(BASE), names, before=before, open_hand=open_hand),
-        "paged": bool(before),
-        "news_url": f"{BASE}/news?{news_query(recent)}",
+        "recent": present_recent(recent, TurnLinks(BASE), names, shown, open_hand=open_hand),
+        "shown": shown,
+        "news_url": f"{BASE}/news?{news_query(recent, shown.only)}",
         # The ledger of another host is not ours to count.
         "losses": None if settings.HOSTED_AGENT_URL else losses.lately(datetime.now(UTC)),
     }
@@ -126,7 +126,7 @@ def recent(request: HttpRequest) -> HttpResponse:
     try:
         asked = asked_hand(request.GET.dict())
         open_hand = (asked.table_id, asked.hand_number) if asked.hand_number is not None else None
-        return render(request, "capture/_recent_list.html", _list_context("", open_hand))
+        return render(request, "capture/_recent_list.html", _list_context(Shown(), open_hand))
     except SourceError as error:
         return render(request, "capture/_gone.html", {"absence": str(error)}, status=error.status)
     except ValueError as error:
@@ -140,12 +140,13 @@ def news(request: HttpRequest) -> HttpResponse:
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("captured-hands")
     try:
-        count = _count_news(hand_source().recent_hands(), request)
+        only = request.GET.get("only", "")
+        count = _count_news(hand_source().recent_hands(only=only), request)
     except SourceError as error:
         return _plain(str(error), error.status)
     except (ValueError, TypeError):
         return _plain("The list to compare with cannot be read.", 400)
-    return render(request, "capture/_news.html", {"count": count})
+    return render(request, "capture/_news.html", {"count": count, "list_url": list_url(BASE, only)})
 
 
 def _count_news(newest: RecentHands, request: HttpRequest) -> int:

@@ -131,6 +131,10 @@ class ChoiceChange(models.TextChoices):
     CLAMP = "clamp"  # more, less or something else than was legal
 
 
+# Turns that lists of hands mark. A query for one of the three is served by an index over all of them.
+MARKED = Q(change="clamp") | Q(is_fallback=True) | Q(capture_outcome__in=["dropped", "failed"])
+
+
 class InferenceCharge(models.Model):
     """The ledger: one row for every inference turn, fallback included, kept for ever. No content.
 
@@ -180,6 +184,10 @@ class InferenceCharge(models.Model):
         indexes = [
             models.Index(fields=["-played_at", "-id"], name="charge_recent"),  # recent hands
             models.Index(fields=["agent_id", "-played_at", "-id"], name="charge_recent_of_agent"),  # /agents
+            models.Index(fields=["-played_at", "-id"], name="charge_marked", condition=MARKED),  # lists of such hands
+            models.Index(  # … of an agent
+                fields=["agent_id", "-played_at", "-id"], name="charge_marked_of_agent", condition=MARKED
+            ),
             # Is there a later turn of the same hand? Asked of every row that a list of hands walks over.
             models.Index(
                 fields=["table_id", "hand_number", "agent_id", "-played_at", "-id"], name="charge_last_of_hand"

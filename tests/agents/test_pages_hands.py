@@ -43,6 +43,17 @@ def page(client: Client, path: str, status: int = 200, **query: str) -> str:
     return response.content.decode()
 
 
+def test_an_owner_finds_the_hands_in_which_something_went_wrong(client: Client) -> None:  # VW-7
+    charge_all(charge("rocky", 0, hand=1, change="clamp"), charge("rocky", 0, hand=2, change=""))
+    charge_all(charge("nit", 0, hand=3, change="clamp"))
+    said = page(client, "/agents/rocky", only="clamped")
+    assert f"{TABLE}:1<" in said
+    assert f"{TABLE}:2<" not in said
+    assert f"{TABLE}:3<" not in said
+    assert "none fell back" in page(client, "/agents/rocky", only="fallback")
+    page(client, "/agents/rocky", 400, only="odd")
+
+
 def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Client) -> None:  # VW-7
     now = timezone.now()
     charge_all(*(charge("rocky", index, played_at=now, cost=Decimal("0.0021"), change="") for index in range(39)))

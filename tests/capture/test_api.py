@@ -126,6 +126,16 @@ def test_recent_hands_are_paged_newest_first() -> None:  # RD-6
     assert "nextBefore" not in last
 
 
+def test_hands_with_such_a_turn_alone_may_be_asked_for() -> None:  # RD-6
+    charge_all(charge("rocky", 0, hand=1, change="clamp"), charge("rocky", 0, hand=2, is_fallback=True))
+    said = {word: get("hands", {"only": word}).json()["hands"] for word in ("clamped", "fallback", "lost")}
+    assert {word: [hand["handNumber"] for hand in hands] for word, hands in said.items()} == {
+        "clamped": [1], "fallback": [2], "lost": [],
+    }  # fmt: skip
+    assert "clamped, fallback, lost" in error_of(get("hands", {"only": "odd"}))["message"]
+    assert get("hands", {"only": "lost", "kept": "true"}).status_code == 400
+
+
 def test_a_line_says_how_many_turns_were_clamped_and_nothing_where_it_is_not_known() -> None:  # RD-6, CAP-7
     charge_all(charge("rocky", 0, hand=1, change="clamp"), charge("rocky", 0, hand=2, change=""))
     charge_all(charge("rocky", 0, hand=3, change=None))

@@ -64,6 +64,33 @@ def test_a_hand_with_clamped_turns_is_marked_with_how_many(client: Client, captu
     assert '<span class="badge badge-clamped">2 CLAMPED</span>' in page
 
 
+def test_the_list_may_be_narrowed_to_hands_with_marks(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    for number in range(1, 31):
+        hands.store(capture_redis, [hands.captured("rocky", 1, change="clamp", asked_amount=500)], hand=number)
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=184)
+    page = read(client, f"{LIST}?only=clamped")
+    assert '<a href="/agent-capture?only=clamped" aria-current="true">clamped</a>' in page
+    assert "T-4:184" not in page
+    older = re.search(r'href="(/agent-capture\?only=clamped&amp;before=[^"]+)"', page)
+    assert older
+    last = read(client, older[1].replace("&amp;", "&"))
+    assert last.count(" CLAMPED<") == 5
+    assert 'href="/agent-capture?only=clamped"' in last  # back to the newest of them
+    assert "Every turn was decided" in read(client, f"{LIST}?only=fallback")
+    assert "not listed by that" in read(client, f"{LIST}?only=odd", 400)
+
+
+def test_news_of_a_narrowed_list_are_of_its_kind(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
+    hands.store(capture_redis, [hands.fallback("rocky", 1)], hand=183, at=hands.days_ago(0.1))
+    url = re.search(r'data-live hx-get="([^"]+)"', read(client, f"{LIST}?only=fallback"))
+    assert url
+    ask, htmx = url[1].replace("&amp;", "&"), {"HX-Request": "true"}
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=184)
+    assert client.get(ask, headers=htmx).content.strip() == b""
+    hands.store(capture_redis, [hands.fallback("rocky", 1)], hand=185)
+    assert b'href="/agent-capture?only=fallback">1 new hand' in client.get(ask, headers=htmx).content
+
+
 def test_the_list_and_the_hand_count_the_same_turns_as_clamped(client: Client, capture_redis: redis.Redis) -> None:
     # VW-1 VW-2
     played = [

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -36,6 +37,35 @@ def test_turns_of_one_moment_still_page_without_a_gap_or_a_repeat() -> None:  # 
         seen += hands(page)
         before = page.next_before
     assert (sorted(seen), before) == (list(range(7)), None)
+
+
+@pytest.mark.parametrize(
+    ("only", "found"), [("clamped", [5, 2]), ("fallback", [3]), ("lost", [4]), ("", [6, 5, 4, 3, 2, 1])]
+)
+def test_a_list_may_be_narrowed_to_hands_that_have_such_a_turn(only: str, found: list[int]) -> None:  # VW-1, RD-6
+    odd = {2: {"change": "clamp"}, 3: {"is_fallback": True}, 4: {"capture_outcome": "failed"}, 5: {"change": "clamp"}}
+    for hand in range(1, 7):
+        at = START + timedelta(minutes=hand)
+        charge_all(charge(index=0, hand=hand), charge(index=1, hand=hand, played_at=at, **odd.get(hand, {})))
+    page = recent_hands(only=only)
+    assert hands(page) == found
+    assert all(hand.turns == 2 for hand in page.hands)  # of all its turns, not of such alone
+    assert all(hand.has(only) for hand in page.hands if only)
+
+
+def test_a_narrowed_list_is_paged_and_may_be_one_agents() -> None:  # RD-6, RD-3
+    for hand in range(6):
+        name, at = "rocky" if hand % 2 else "nit", START + timedelta(minutes=hand)
+        charge_all(charge(name, hand=hand, played_at=at, change="clamp"), charge("rocky", 1, hand=hand, played_at=at))
+    first = recent_hands(limit=4, only="clamped")
+    assert hands(first) + hands(recent_hands(first.next_before, 4, only="clamped")) == [5, 4, 3, 2, 1, 0]
+    assert hands(recent_hands(agent_ids=["rocky"], only="clamped")) == [5, 3, 1]
+
+
+@pytest.mark.parametrize("asked", [{"only": "odd"}, {"only": "lost", "kept": True}])
+def test_a_list_by_another_word_is_refused(asked: dict[str, Any]) -> None:  # SF-4
+    with pytest.raises(ValueError, match="not listed by that"):
+        recent_hands(**asked)
 
 
 def test_a_line_counts_turns_fallbacks_losses_and_kept_ones() -> None:  # VW-1
@@ -123,6 +153,21 @@ def test_a_list_walks_an_index_and_never_sorts_the_ledger() -> None:  # VW-1, PF
         assert index in plan
         if connection.vendor == "sqlite":
             assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+
+
+@pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="SQLite does not see that one condition implies the other"
+)
+@pytest.mark.parametrize("only", ["clamped", "fallback", "lost"])
+def test_a_narrowed_list_walks_the_index_of_marked_turns_alone(only: str) -> None:  # VW-1, PF-4
+    from capture.recent import ONLY, _last_of_each_hand, _of_agents
+
+    charge_all(*(charge(index=index, hand=hand) for hand in range(500) for index in range(4)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE agent_inference_charges")
+    for agents, index in ((None, "charge_marked"), (["rocky"], "charge_marked")):
+        such = _of_agents(InferenceCharge, agents).filter(ONLY[only])
+        assert index in _last_of_each_hand(such, "played_at")[:26].explain()
 
 
 def test_a_day_is_the_last_24_hours_and_an_unknown_cost_is_not_zero() -> None:  # VW-7

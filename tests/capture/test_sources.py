@@ -63,6 +63,7 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     assert theirs.recent_hands(agent_ids=["nit"]) == ours.recent_hands(agent_ids=["nit"])
     page = ours.recent_hands(limit=1)
     assert theirs.recent_hands(page.next_before, 1) == ours.recent_hands(page.next_before, 1)
+    assert theirs.recent_hands(only="fallback") == ours.recent_hands(only="fallback") != ours.recent_hands()
     for hand in (HAND, 8, 99):
         assert theirs.neighbours(TABLE, hand, agent_id="rocky") == ours.neighbours(TABLE, hand, agent_id="rocky")
     assert theirs.last_day(["rocky", "nobody"]) == ours.last_day(["rocky", "nobody"])
@@ -86,6 +87,8 @@ def test_what_cannot_be_asked_is_refused_alike(both: list[HandSource]) -> None: 
             source.read_hand(TABLE, HAND, agent_id="a\0b")
         with pytest.raises(ValueError):
             source.recent_hands("no cursor")
+        with pytest.raises(ValueError):
+            source.recent_hands(only="odd")
         assert source.recent_hands(agent_ids=[]).hands == []
         assert source.last_day([]) == {}
 
