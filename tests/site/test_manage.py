@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from django.core.management import get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -40,3 +41,14 @@ def test_a_fault_of_our_own_keeps_its_traceback() -> None:
     begin = "import sys, manage\nsys.modules['agentlab.local'] = None\nmanage.main()"
     done = subprocess.run([sys.executable, "-c", begin], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert "Traceback" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["up", "play"])
+def test_help_ends_with_examples_that_can_be_run(command: str) -> None:  # SF-6
+    parser = load_command_class(get_commands()[command], command).create_parser("manage.py", command)
+    help_text = parser.format_help()
+    examples = [line.split("#")[0].split() for line in help_text.partition("examples:\n")[2].splitlines()]
+    assert len(examples) > 2
+    for program, name, *options in examples:
+        assert (program, name) == ("manage.py", command)
+        parser.parse_args(options)

@@ -18,6 +18,7 @@ from typing import Any
 
 import psutil
 import pytest
+import redis
 
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with a parent that is killed")
@@ -141,6 +142,10 @@ def test_an_operator_signs_in_and_opens_a_captured_hand_and_sigterm_ends_it_all(
     up.wait_for(lambda: a_captured_hand(visitor))
     page = visitor.read(a_captured_hand(visitor) or "")
     assert "Rocky" in page or "rocky" in page
+    address = re.search(r"^Capture Redis: (unix://\S+)$", up.said, re.M)
+    assert address
+    with redis.Redis.from_url(address[1]) as client:  # where anybody's own agent may put its turns
+        assert next(client.scan_iter("turn:*"), None)
 
     family = up.family()
     assert {process.name() for process in family} & {"redis-server", "valkey-server"}

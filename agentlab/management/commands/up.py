@@ -1,5 +1,6 @@
 """`manage.py up`: the whole site on this machine, with agents that play, until Ctrl-C."""
 
+import os
 from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from django.db import DatabaseError
 
 from agentlab import local_run
 from agentlab.agents import demo
+from agentlab.common.help import show_examples
 from agentlab.local import make_private
 from agentlab.local_run import UpError
 from agentlab.private_redis import PrivateRedisError
@@ -28,6 +30,12 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they ask Redis, which is not there yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        show_examples(
+            parser,
+            "manage.py up",
+            "manage.py up --port 0 --hands 20          # a free port; twenty hands, then the site alone",
+            "manage.py up --no-play --reset-passwords",
+        )
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
         parser.add_argument("--port", type=_port, default=8000, help="8000; 0 takes a free one")
         parser.add_argument("--hands", type=_count, help="stop playing after so many hands; the site stays")
@@ -93,6 +101,8 @@ class Command(BaseCommand):
         else:
             self._say("\nPasswords are as before; --reset-passwords makes new ones.")
         self._say(f"Data and logs: {settings.STATE_DIR}")
+        if not os.environ.get("AGENT_CAPTURE_REDIS_URL"):  # else whoever named it knows, and a password may be in it
+            self._say(f"Capture Redis: {settings.AGENT_CAPTURE_REDIS_URL}")
 
 
 def _port(text: str) -> int:

@@ -20,6 +20,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.ledger import SpoolError
 from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.common import local_site
+from agentlab.common.help import show_examples
 from agentlab.common.text import on_a_terminal
 from agentlab.hosted import numbers
 from agentlab.hosted.deployments import NoSeat, leave, seat
@@ -39,6 +40,13 @@ class Command(BaseCommand):
     requires_system_checks = ()  # they ask Redis, which may not be there yet
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        show_examples(
+            parser,
+            "manage.py play --hands 200 --agents 6 --json",
+            "manage.py play --agent rocky --agent nit --pace watch --hands 0",
+            "manage.py play --deal hands/ --seed 7            # cards, stacks and blinds of real hands",
+            "manage.py play --model openai:gpt-4o-mini        # OPENAI_BASE_URL, OPENAI_API_KEY",
+        )
         parser.add_argument(
             "--hands",
             type=_whole(0),
