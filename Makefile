@@ -12,7 +12,7 @@ PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example DATABASE_URL=sqlite:///:
 # The coding agent of `factory run --provider pi`: the newest version that Node.js 20 runs.
 PI_VERSION = 0.73.1
 
-.PHONY: help install pi run test browser pictures bench peers lint format
+.PHONY: help install pi run test browser pictures bench peers load lint format
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -53,6 +53,9 @@ bench: $(VENV)/.installed-dev  ## what things cost, as ratios measured in one ru
 
 peers: $(VENV)/.installed  ## what recording a turn costs beside other recorders, installed into a cache (20 minutes)
 	@exec $(BIN)/python -m tests.bench.peers $(ARGS)
+
+load: $(VENV)/.installed-dev  ## what a full database costs each page beside a small one (on DATABASE_URL if given)
+	@$(BIN)/python -m tests.load $(ARGS)
 
 lint: $(VENV)/.installed-dev  ## style, types, the walls between rooms, templates, settings, migrations
 	$(BIN)/ruff check .
