@@ -9,6 +9,7 @@ import msgspec
 
 from factory.calls import Included
 from factory.phases import Envelope, Phase
+from factory.resolve import one_line
 
 PROMPT, REPLY = "prompt", "reply"
 SEPARATOR = "\n\n"
@@ -68,7 +69,7 @@ def _phase(phase: Phase) -> str:
 
 
 def _brought(included: tuple[Included, ...], context_root: str | None) -> list[str]:
-    parts = [section(f"{_WORDS[one.source_kind]}: {one.label}", one.text) for one in included]
+    parts = [section(f"{_WORDS[one.source_kind]}: {one_line(one.label)}", one.text) for one in included]
     if context_root is not None:
         parts.append(section("context", f"Files to read with your tools lie in\n\n    {context_root}"))
     return parts

@@ -76,3 +76,11 @@ def mask(text: str, secrets: Sequence[str]) -> tuple[str, int]:
         if len(secret) >= _SHORTEST_SECRET and (times := text.count(secret)):
             text, masked = text.replace(secret, MASK), masked + times
     return text, masked
+
+
+def in_short(error: str) -> str:
+    """The line of an error that says what happened: of a Python traceback the last one, else the first."""
+    lines = [line for line in error[-20_000:].split("\n") if line.strip()]
+    if error.lstrip().startswith("Traceback (") and lines:
+        return lines[-1]
+    return error

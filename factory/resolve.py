@@ -62,10 +62,13 @@ def resolve_request(arg: str, *, force: Force | None = None) -> ResolvedRequest:
 
 
 def display_path(path: str) -> str:
-    """A path as one line of text that any terminal, message, database and page can hold: bytes that are not UTF-8,
-    and control characters, as `\\xNN`."""
-    text = os.fsencode(path).decode("utf-8", "backslashreplace")
-    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
+    """A path as text that any terminal, database and page can hold: bytes that are not UTF-8 as `\\xNN`."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def one_line(name: str) -> str:
+    """The name as it stands in a line of a message: what would end the line, and other controls, as `\\xNN`."""
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", name)
 
 
 def read_file(path: str, limit: int = REQUEST_LIMIT) -> bytes | None:

@@ -13,7 +13,7 @@ from factory.media import TEXT, recognise
 from factory.phases import Workflow
 from factory.providers import Endpoint, Provider, provider_named
 from factory.recording import RunRecorder
-from factory.resolve import RequestError, ResolvedRequest, display_path, read_file
+from factory.resolve import RequestError, ResolvedRequest, display_path, one_line, read_file
 from factory.retention import DiskLimits, SnapshotStore
 from factory.snapshots import MAX_FILE_BYTES
 from factory.tracing import Rows, Tracer
@@ -159,6 +159,6 @@ def _context_root(path: str | None) -> str | None:
     real = os.path.realpath(path)
     if not os.path.isdir(real):  # noqa: PTH112
         raise RequestError(f"{display_path(path)} is not a folder")
-    if display_path(real) != real:
+    if one_line(display_path(real)) != real:
         raise RequestError(f"the name of {display_path(path)} holds what no message can tell")
     return real

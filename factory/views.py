@@ -19,7 +19,7 @@ from agentlab.common.text import TextBlock, first_line, visible
 from factory.artifacts import Refused
 from factory.masking import without_secrets
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, State
-from factory.outcomes import OUTPUT_LIMIT
+from factory.outcomes import OUTPUT_LIMIT, in_short
 from factory.panel import InputPanel, Task
 from factory.reading import (
     RunQuery,
@@ -34,7 +34,7 @@ from factory.reading import (
 )
 
 TOOLS_SHOWN = 100
-NOTES_SHOWN, MOST_NOTES = 3, 100
+PROBLEMS_SHOWN, NOTES_SHOWN, MOST_NOTES = 5, 2, 100
 LONG_ERROR = 400
 TEXTS = {
     "error": "Failure",
@@ -111,6 +111,7 @@ class AttemptRow:
     kind: str
     retries: int | None
     follows: int | None
+    problem: str
 
 
 @require_safe
@@ -134,7 +135,9 @@ def _run_context(row: FactoryRun) -> dict[str, Any]:
     rows, total = _timed(row, attempts)
     lasted = _seconds(row.started_at, row.ended_at or datetime.now(UTC))
     notes = list(row.notes.order_by("-is_error", "pk")[: MOST_NOTES + 1])
-    first = max(NOTES_SHOWN, sum(note.is_error for note in notes[:20]))
+    # The attempts are what matters: problems stand before them, and of other notes only what is short.
+    problems = sum(note.is_error for note in notes[:PROBLEMS_SHOWN])
+    first = len(notes) if len(notes) <= problems + NOTES_SHOWN else problems
     return {
         "run": row,
         "rows": rows,
@@ -161,6 +164,7 @@ def _timed(row: FactoryRun, attempts: list[AgentAttempt]) -> tuple[list[AttemptR
             kind=(one.send_kind or "").replace("_", " "),
             retries=numbers.get(one.retry_of_attempt_id or ""),
             follows=numbers.get(one.previous_turn_attempt_id or ""),
+            problem=in_short(one.error),
         )
         for one in attempts
     ]
@@ -189,7 +193,7 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
         "count": len(siblings),
         "session": _session(siblings, row),
         "long_error": len(row.error) > LONG_ERROR,
-        "error_line": visible(first_line(row.error, 200)),
+        "error_line": visible(first_line(in_short(row.error), 200)),
     }
     response = render(request, "factory/attempt.html", context)
     patch_vary_headers(response, ["HX-Request"])

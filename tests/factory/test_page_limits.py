@@ -74,10 +74,23 @@ def test_of_many_notes_the_problems_and_a_few_stand_first(page: Page, attempt: A
         RunNote(run=attempt.run, text=f"note {n}", is_error=n == 250, at=timezone.now()) for n in range(300)
     )
     html = page(f"/factory/runs/{attempt.run_id}")
-    assert html.count('role="note"') == 3
+    assert html.count('role="note"') == 1
     assert html.index("note 250") < html.index("note 0<")
-    assert "97 more notes, and others" in html
+    assert "99 more notes, and others" in html
     assert len(html) < 60_000
+
+
+def test_a_traceback_is_told_by_its_last_line(page: Page, attempt: AgentAttempt) -> None:  # FA-13
+    error = "Traceback (most recent call last):\n" + '  File "x.py", line 3\n' * 60 + "KeyError: 'slug'\n"
+    AgentAttempt.objects.filter(pk=attempt.pk).update(state="failed", error=error)
+    assert "KeyError: &#x27;slug&#x27;</strong>" in page(f"/factory/runs/{attempt.run_id}")
+    assert "KeyError: &#x27;slug&#x27;</p>" in page(f"/factory/runs/{attempt.run_id}/attempts/1")
+
+
+def test_a_run_is_called_by_its_request(page: Page, attempt: AgentAttempt) -> None:  # AI-1
+    FactoryRun.objects.filter(pk=attempt.run_id).update(task="\n\nWrite a slug command\nand more")
+    html = page(f"/factory/runs/{attempt.run_id}")
+    assert '<p class="lead">Write a slug command</p>' in html[: html.index("<table")]
 
 
 def test_thousands_of_tool_calls_come_in_pages(

@@ -80,11 +80,12 @@ def test_a_failed_commit_leaves_no_attempt_and_no_folder(
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("failing_inputs")
 def test_an_orphan_that_cannot_be_removed_is_named_by_the_run(
-    run: Run, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+    run: Run, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:  # FA-7
+    (tmp_path / "task.md").write_text("Do it")
     monkeypatch.setattr("factory.retention.shutil.rmtree", _refuse)
     with pytest.raises(DatabaseError):
-        run("Do it")
+        run(str(tmp_path / "task.md"))
     (orphan,) = (path for path in store.root.iterdir() if path.is_dir())
     note = RunNote.objects.filter(is_error=True).first()
     assert note is not None

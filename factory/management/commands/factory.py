@@ -20,6 +20,7 @@ from agentlab.common.local_site import prepare
 from agentlab.common.text import first_line, on_a_terminal
 from factory.importers.found import Counts
 from factory.importing import FileReport, ImportRefused, import_path
+from factory.outcomes import in_short
 from factory.providers import ProviderError
 from factory.resolve import RequestError, ResolvedRequest, display_path, resolve_request
 from factory.retention import Reconciled, SnapshotStore, StoreError
@@ -95,7 +96,7 @@ class Command(BaseCommand):
         except BrokenPipeError:  # `| head` has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except (RequestError, ProviderError, StoreError) as error:
-            raise CommandError(_one_line(str(error))) from None
+            raise CommandError(on_a_terminal(str(error))) from None
         except KeyboardInterrupt:  # outside an attempt; inside one it is recorded
             raise CommandError("interrupted", returncode=EXIT_CODES["cancelled"]) from None
         except DatabaseError as error:
@@ -167,7 +168,7 @@ def _verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
 
 def _one_line(text: str) -> str:
     """Somebody else's words as the one line of an error: a provider may answer with a page."""
-    return on_a_terminal(first_line(text, 500))
+    return on_a_terminal(first_line(in_short(text), 500))
 
 
 def _reports(name: str, owner_id: int | None) -> Iterator[FileReport]:
