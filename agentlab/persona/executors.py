@@ -90,7 +90,7 @@ class Dask:
                     processes=True,
                     host="127.0.0.1",
                     dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.ERROR,
+                    silence_logs=logging.CRITICAL,  # what matters comes with the answers
                 )
         self._client = distributed.Client(self._cluster or address, timeout=CONNECT_WITHIN, set_as_default=False)
         self._client.wait_for_workers(1, timeout=CONNECT_WITHIN)
