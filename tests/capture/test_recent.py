@@ -142,6 +142,46 @@ def test_the_size_of_a_page_has_bounds(asked: int, given: int) -> None:  # SF-4
     assert len(recent_hands(limit=asked).hands) == given
 
 
+def test_a_deep_page_begins_at_its_place_and_walks_over_nothing_newer() -> None:  # VW-10, RD-6
+    from capture.recent import _cursor, _last_of_each_hand, _of_agents, _older_than
+
+    charge_all(*(charge(index=index, hand=hand) for hand in range(300) for index in range(4)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE agent_inference_charges" if connection.vendor == "postgresql" else "ANALYZE")
+    place = _older_than(_cursor(START, 5), "played_at")
+    plan = _last_of_each_hand(_of_agents(InferenceCharge, None), "played_at").filter(place)[:26].explain()
+    assert any(bound in plan for bound in ("Index Cond: (played_at <=", "(played_at<?"))
+
+
+def test_is_there_a_later_turn_is_answered_by_one_look_at_an_index() -> None:  # VW-10
+    from capture.recent import _last_of_each_hand, _of_agents
+
+    charge_all(*(charge(index=index, hand=hand) for hand in range(3) for index in range(400)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        if connection.vendor == "postgresql":  # of so few rows it would read all
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off")
+            cursor.execute("SET LOCAL enable_mergejoin = off; SET LOCAL enable_bitmapscan = off")
+    for agents in (None, ["rocky"]):
+        plan = _last_of_each_hand(_of_agents(InferenceCharge, agents), "played_at")[:26].explain()
+        assert "charge_last_of_hand" in plan
+
+
+def test_a_list_of_several_agents_pages_through_each_of_their_hands_once() -> None:  # RD-6, VW-7
+    for hand in range(20):
+        players = ("rocky", "nit", "rocky") if hand % 3 else ("bluffy", "nit", "bluffy")
+        at = START + timedelta(minutes=hand)
+        charge_all(*(charge(who, index, hand=hand, played_at=at) for index, who in enumerate(players)))
+    seen: list[int] = []
+    before = None
+    while True:
+        page = recent_hands(before, limit=3, agent_ids=["rocky", "bluffy", "rocky", "nobody"])
+        seen += hands(page)
+        if not (before := page.next_before):
+            break
+    assert seen == list(range(19, -1, -1))
+
+
 def test_a_list_walks_an_index_and_never_sorts_the_ledger() -> None:  # VW-1, PF-4
     from capture.recent import _last_of_each_hand, _of_agents
 
