@@ -39,7 +39,7 @@ class BoundedPages(Pages):
         return int(rows.order_by().values("pk")[: MOST + 1].count())
 
     @cached_property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return min(MOST, self._counted)
 
     @property
@@ -51,7 +51,8 @@ class BoundedList(ChangeList):
     """A list that sorts by its `sortable_by` alone, whatever an address asks for."""
 
     def get_ordering_field(self, field_name: Any) -> Any:
-        return super().get_ordering_field(field_name) if field_name in self.sortable_by else None
+        known = self.sortable_by is None or field_name in self.sortable_by
+        return super().get_ordering_field(field_name) if known else None
 
     def get_results(self, request: HttpRequest) -> None:
         """`more` is for `admin/pagination.html`. A count that is no count is not called one beside the search."""
