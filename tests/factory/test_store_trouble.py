@@ -2,7 +2,8 @@
 
 import os
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,35 @@ def test_a_root_that_vanishes_in_the_middle_of_a_run_costs_its_snapshots_alone(
     assert [one.input_coverage for one in AgentAttempt.objects.order_by("number")] == ["complete", "partial", "partial"]
     details = AgentAttemptInput.objects.filter(capture_status="limit_exceeded").values_list("detail", flat=True)
     assert set(details) == {"the snapshot folder cannot be used: No such file or directory"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KiB."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", path], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a disk of this test's own needs root")
+    yield path
+    subprocess.run(["umount", "-l", path], check=True)
+
+
+def test_a_disk_that_is_really_full_costs_what_did_not_fit(run: Run, small_disk: Path, tmp_path: Path) -> None:  # FA-9
+    """Somebody else has taken the room since it was measured: the disk itself refuses."""
+    store = make_store(small_disk / "snapshots", free_bytes=lambda root: 10**12)
+    context = tmp_path / "context"
+    context.mkdir()
+    for name in "abcd":
+        (context / name).write_bytes(os.urandom(100_000))
+    run_id, end = run("Do it", workflow="ask", store=store, context=str(context))
+    assert end.state == "succeeded"
+    rows = AgentAttemptInput.objects.filter(attempt__run_id=run_id).order_by("seq")
+    assert [row.capture_status for row in rows] == ["captured", "captured", "limit_exceeded", "limit_exceeded"]
+    assert rows[2].detail == "cannot be kept: No space left on device"
+    here = {path.name for path in store.root.glob("*/*")}
+    assert here == {"1", "2"}, "nothing half-written stays"
+    assert store.reconcile().strays == []
 
 
 def test_a_folder_in_which_nothing_was_kept_does_not_stay(run: Run, store: SnapshotStore) -> None:  # FA-9

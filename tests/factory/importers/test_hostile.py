@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import sqlite3
+import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 
 from factory import importing
 from factory.importers import jsonl, streaming
@@ -387,6 +389,31 @@ def test_a_trace_that_is_damaged_further_on_leaves_nothing_and_is_refused(tmp_pa
     path.write_bytes(data)
     assert "cannot be read" in refused(path)
     assert not AgentAttempt.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_file_brought_several_times_at_once_is_one_run(tmp_path: Path) -> None:  # IM-2 SF-4
+    records = [PI_HEADER, *(pi_message(str(n), str(n - 1) if n else None, "user", "x") for n in range(30))]
+    path = write_lines(tmp_path / "s.jsonl", *records[:10])
+    brought(path)
+    write_lines(path, *records)
+    done: list[FileReport | Exception] = []
+
+    def bring() -> None:
+        try:
+            done.append(brought(path))
+        except Exception as error:
+            done.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=bring) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.new for one in done if isinstance(one, FileReport)) == [0, 0, 0, 21]
+    assert [one.number for one in AgentAttempt.objects.order_by("number")] == list(range(1, 31))
 
 
 @pytest.mark.django_db
