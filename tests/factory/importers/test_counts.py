@@ -66,7 +66,7 @@ def test_a_web_export_is_read_as_the_same_rows() -> None:  # IM-1
     ],
 )
 def test_an_inspect_log_gives_a_try_for_each_sample_and_retry(name: str) -> None:  # IM-1
-    counts, found = ORACLE[f"inspect/{name}"], read_one(SESSIONS / "inspect" / name)
+    counts, found = ORACLE[name], read_one(SESSIONS / name)
     assert len(found.attempts) == counts["samples"] + sum(counts["error_retries"])
     assert found.session.counts.damaged == 0
 
