@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agentlab.common.access import User
+from agentlab.common.numbers import counted
 from capture.pinning import Outcome, PinResult
 from capture.sources import HandSource, SourceError
 
@@ -43,10 +44,10 @@ def outcome(name: str, result: PinResult) -> Kept:
     rest = [f"{n} {word}" for n, word in _unkept(result) if n]
     missing = f"; of its {result.turns} turns {' and '.join(rest)}" if rest else ""
     if result.outcome is Outcome.ALREADY_PINNED:
-        return Kept(f"{name}: already kept, {_turns(result.kept)}{missing}", True)
+        return Kept(f"{name}: already kept, {counted(result.kept, 'turn')}{missing}", True)
     before = result.kept - result.pinned
     more = f" ({before} more had been kept before)" if before else ""
-    return Kept(f"{name}: kept {_turns(result.pinned)}{more}{missing}", True)
+    return Kept(f"{name}: kept {counted(result.pinned, 'turn')}{more}{missing}", True)
 
 
 def _why_nothing(result: PinResult) -> str:
@@ -55,7 +56,7 @@ def _why_nothing(result: PinResult) -> str:
     if result.expired == result.turns:
         return "this hand has expired"
     rest = [f"{n} {word}" for n, word in _unkept(result) if n]
-    return f"of its {_turns(result.turns)} {' and '.join(rest)}"
+    return f"of its {counted(result.turns, 'turn')} {' and '.join(rest)}"
 
 
 def _unkept(result: PinResult) -> list[tuple[int, str]]:
@@ -65,7 +66,3 @@ def _unkept(result: PinResult) -> list[tuple[int, str]]:
         (result.lost, "lost"),
         (result.pending, "not known to be recorded"),
     ]
-
-
-def _turns(count: int) -> str:
-    return f"{count} turn{'' if count == 1 else 's'}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from agentlab.common.cards import read_cards
-from agentlab.common.numbers import amount
+from agentlab.common.numbers import amount, counted
 from capture.recorded import spelt
 
 Frame = Mapping[str, Any]
@@ -67,7 +67,7 @@ class Knowing:
     def more(self) -> str:
         """What there is besides: `20 recent hands, 2 notes, 3 whispers`."""
         counts = [(self.past_hands, "recent hand"), (self.notes, "note"), (self.whispers, "whisper")]
-        return ", ".join(f"{len(kept)} {name}{'' if len(kept) == 1 else 's'}" for kept, name in counts if kept)
+        return ", ".join(counted(len(kept), name) for kept, name in counts if kept)
 
     @property
     def heard_nothing(self) -> bool:

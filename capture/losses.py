@@ -6,7 +6,7 @@ from datetime import datetime
 from django.db.models import Count, Max, Min
 
 from agentlab.agents.models import CaptureOutcome, InferenceCharge
-from capture.recent import DAY
+from capture.recent import DAY, LOST
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,6 @@ def lately(now: datetime) -> Losses:
     reasons = []
     for outcome, reason, turns, first, last in rows:
         counts[outcome] += turns
-        if outcome in (CaptureOutcome.DROPPED, CaptureOutcome.FAILED):
+        if outcome in LOST:
             reasons.append(Loss(outcome, reason, turns, first, last))
     return Losses(counts[CaptureOutcome.RECORDED], counts[CaptureOutcome.PENDING], reasons)

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agentlab.agents.models import Agent
 from agentlab.common.access import is_operator, owned, visible
+from agentlab.common.numbers import counted
 from agentlab.common.paging import numbered, page_number
 from agentlab.common.text import plain
 from capture.agent_cards import cards, hand_rows
@@ -198,7 +199,7 @@ def unkeep(request: HttpRequest, agent: Agent) -> HttpResponse:
     table_id, hand_number, _ = _asked((request.POST if request.method == "POST" else request.GET).dict())
     if request.method == "POST":
         removed = hand_source().unpin(table_id, hand_number, agent_id=agent.pk, actor=request.user)
-        words = f"{removed} turn{'' if removed == 1 else 's'} no longer kept." if removed else "Nothing of it was kept."
+        words = f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."
         messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, words)
         return redirect("kept-hands", agent.pk)
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)

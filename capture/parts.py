@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, plain, size
+from agentlab.common.numbers import size
+from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, plain
 from capture.frozen import json_form
 from capture.knowing import Knowing, arrange
 from capture.knowledge import read_knowledge

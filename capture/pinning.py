@@ -11,6 +11,7 @@ from agentlab.agents.models import CaptureOutcome, InferenceCharge
 from agentlab.common import audit
 from agentlab.common.access import User
 from agentlab.common.models import Deed
+from agentlab.common.numbers import counted
 from capture.buffer import DamagedKey
 from capture.durable import to_row
 from capture.models import AgentCallRecord
@@ -109,5 +110,4 @@ def _result(pinned: int, kept: set[int], damaged: set[int], charges: dict[int, I
 
 def audit_turns(actor: User | None, deed: Deed, table_id: str, hand_number: int, agent_id: str, turns: int) -> None:
     """Who kept or un-kept how many turns of whose hand."""
-    detail = f"{turns} turn{'' if turns == 1 else 's'}"
-    audit.record(actor, deed, [agent_id], table_id=table_id, hand_number=hand_number, detail=detail)
+    audit.record(actor, deed, [agent_id], table_id=table_id, hand_number=hand_number, detail=counted(turns, "turn"))

@@ -12,6 +12,7 @@ from capture.changes import Callout, changes, note
 from capture.knowing import action_words
 from capture.parts import KnewPart, PromptPart, SentPart, Setting, TurnParts
 from capture.reading import Hand, TurnView
+from capture.recent import LOST
 from capture.stripes import stripes
 from capture.turns import Turn
 
@@ -70,7 +71,7 @@ class TurnPanel:
 
     @property
     def lost(self) -> bool:
-        return self.view.turn is None and self.view.capture_outcome in wording.LOST
+        return self.view.turn is None and self.view.capture_outcome in LOST
 
     @property
     def damaged(self) -> bool:

@@ -9,6 +9,7 @@ from capture import wording
 from capture.parts import Setting, arguments_of, json_text
 from capture.presenting import TurnPanel, present_turn
 from capture.reading import Hand, TurnView
+from capture.recent import LOST
 from capture.turns import Turn
 
 
@@ -35,7 +36,7 @@ def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, who
         return _absent("No such turn is known.", 404)
     panel = present_turn(hand, view, setting)
     if view.turn is None:
-        lost = view.is_fallback or view.capture_outcome in wording.LOST
+        lost = view.is_fallback or view.capture_outcome in LOST
         return _absent(_why(hand, view, setting), 404 if lost else 410, panel.anchor)
     made = _text_part(panel, name, whole) or _knowledge_part(panel, name)
     return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)

@@ -4,10 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from agentlab.common.numbers import duration
+from agentlab.common.numbers import counted, duration
 from capture.reading import Hand, TurnView
-
-LOST = ("dropped", "failed")
+from capture.recent import LOST
 
 
 def age_limit(ttl: timedelta) -> str:
@@ -15,9 +14,8 @@ def age_limit(ttl: timedelta) -> str:
     seconds = int(ttl.total_seconds())
     for unit, name in ((3600, "hour"), (60, "minute")):
         if seconds % unit == 0:
-            count = seconds // unit
-            return f"{count} {name}{'' if count == 1 else 's'}"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"
+            return counted(seconds // unit, name)
+    return counted(seconds, "second")
 
 
 def absence_of_its_own(view: TurnView) -> str:
@@ -101,22 +99,19 @@ def empty_hand(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
         return f"No such hand in the ledger, and {recorded}."
     if all(view.is_fallback for view in hand.turns):
         return "Every turn of this hand was a fallback: no decision was made, so nothing was captured."
+    turns = counted(len(hand.turns), "turn")
     if damaged := sum(is_damaged(view) for view in hand.turns):
         are = "is" if damaged == 1 else "are"
-        return f"No turn of this hand can be read: of its {_turns(len(hand.turns))} {damaged} {are} there, but damaged."
+        return f"No turn of this hand can be read: of its {turns} {damaged} {are} there, but damaged."
     played = max((view.played_at for view in hand.turns if view.played_at), default=None)
     if played is not None and now - played >= ttl:
         return (
             f"Played {_age(now - played)} ago and not kept: captures live {age_limit(ttl)}. "
-            f"The ledger still has its {_turns(len(hand.turns))}."
+            f"The ledger still has its {turns}."
         )
     if all(view.is_fallback or view.capture_outcome in LOST for view in hand.turns):
         return "No turn of this hand was captured: each was a fallback, or its record was lost."
-    return f"Nothing of this hand is in the buffer. The ledger has its {_turns(len(hand.turns))}."
-
-
-def _turns(count: int) -> str:
-    return f"{count} turn{'' if count == 1 else 's'}"
+    return f"Nothing of this hand is in the buffer. The ledger has its {turns}."
 
 
 def _age(age: timedelta) -> str:

@@ -1,4 +1,4 @@
-"""Numbers, money, durations and times for eyes: every digit that was there, and no digit that was not."""
+"""Numbers, counts, sizes, money, durations and times for eyes: every digit that was there, and none that was not."""
 
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -24,8 +24,27 @@ def whole(value: int, form: str = "") -> str:
     return format(value, form) if value.bit_length() <= 10_000 else hex(value)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 turn`, `2 turns`, `1,353 turns`. `noun` is one whose plural ends in -s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def _is_writable(value: Decimal) -> bool:
     return value.is_finite() and abs(value.adjusted()) < LONGEST
+
+
+def size(count: int | None) -> str:
+    """A number of bytes for eyes: `812 B`, `7.5 KB`, `1.1 MB`. One KB is 1,000 bytes. Unknown is said, never 0."""
+    if count is None:
+        return "size unknown"
+    if count < 1000:
+        return f"{count} B"
+    number = float(count)
+    for unit in ("KB", "MB", "GB"):
+        number /= 1000
+        if number < 999.95 or unit == "GB":
+            return f"{number:,.1f} {unit}"
+    raise AssertionError("unreachable")
 
 
 def money(value: Decimal | float | None) -> str:

@@ -93,20 +93,6 @@ def encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def size(count: int | None) -> str:
-    """A number of bytes for eyes: `812 B`, `7.5 KB`, `1.1 MB`. One KB is 1,000 bytes. Unknown is said, never 0."""
-    if count is None:
-        return "size unknown"
-    if count < 1000:
-        return f"{count} B"
-    number = float(count)
-    for unit in ("KB", "MB", "GB"):
-        number /= 1000
-        if number < 999.95 or unit == "GB":
-            return f"{number:,.1f} {unit}"
-    raise AssertionError("unreachable")
-
-
 def first_line(text: str, limit: int = 80) -> str:
     """The first line that says something, at most `limit` characters of it."""
     line = next(_lines(text), "")

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from agentlab.common.numbers import ago, amount, clock, date_and_time, duration, money
+from agentlab.common.numbers import ago, amount, clock, counted, date_and_time, duration, money, size
 
 NOON = datetime(2026, 11, 29, 12, 0, 0, tzinfo=UTC)
 
@@ -104,3 +104,26 @@ def test_how_long_ago(age: timedelta, words: str) -> None:
 
 def test_a_moment_to_come_is_given_in_full() -> None:
     assert ago(NOON + timedelta(hours=1), NOON) == "29 Nov 2026 13:00:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 KB"),
+        (7512, "7.5 KB"),
+        (999_949, "999.9 KB"),
+        (999_950, "1.0 MB"),
+        (1_100_000, "1.1 MB"),
+        (3_000_000_000, "3.0 GB"),
+        (None, "size unknown"),
+    ],
+)
+def test_sizes_are_said_in_words(count: int | None, words: str) -> None:
+    assert size(count) == words
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "0 turns"), (1, "1 turn"), (2, "2 turns"), (1353, "1,353 turns")])
+def test_a_count_agrees_with_its_noun(count: int, words: str) -> None:
+    assert counted(count, "turn") == words

@@ -18,7 +18,6 @@ from agentlab.common.text import (
     in_json,
     on_a_terminal,
     plain,
-    size,
     visible,
 )
 
@@ -115,24 +114,6 @@ def test_a_search_marks_what_it_finds_without_regard_to_case() -> None:
     assert visible("a.c abc", "a.c") == "<mark>a.c</mark> abc"
     assert contains("RAISE", "raise")
     assert not contains("anything", "")
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "1.0 KB"),
-        (7512, "7.5 KB"),
-        (999_949, "999.9 KB"),
-        (999_950, "1.0 MB"),
-        (1_100_000, "1.1 MB"),
-        (3_000_000_000, "3.0 GB"),
-        (None, "size unknown"),
-    ],
-)
-def test_sizes_are_said_in_words(count: int | None, words: str) -> None:
-    assert size(count) == words
 
 
 def test_the_first_line_is_the_first_that_says_something() -> None:

@@ -12,7 +12,7 @@ from agentlab.common import charts, numbers, text
 
 register = template.Library()
 
-register.filter("size", text.size)
+register.filter("size", numbers.size)
 register.filter("amount", numbers.amount)
 register.filter("money", numbers.money)
 register.filter("duration", numbers.duration)
