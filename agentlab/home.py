@@ -18,10 +18,9 @@ from agentlab.persona.models import StudyRun
 from capture import losses
 from capture.agent_cards import cards, hand_rows
 from capture.company import names_of
-from capture.links import TurnLinks
+from capture.links import OPERATORS_PAGE, TurnLinks
 from capture.listing import Shown, present_recent
 from capture.sources import SourceError, hand_source
-from capture.views import BASE
 from factory.models import FactoryRun
 
 NEWEST = 6  # of each kind
@@ -54,7 +53,7 @@ def _at_the_tables(now: datetime) -> dict[str, Any]:
     last = max((hand.last_played_at for hand in recent.hands), default=None)
     return {
         "everybody": True,
-        "recent": present_recent(recent, TurnLinks(BASE), names, Shown(), open_hand=None),
+        "recent": present_recent(recent, TurnLinks(OPERATORS_PAGE), names, Shown(), open_hand=None),
         "last": last,
         "playing": last is not None and now - last < PLAYING,
         # The ledger of another host is not ours to count.

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
+OPERATORS_PAGE = "/agent-capture"
 VERSION_PAGE = "/agents/{agent}/versions/{version}"
 
 

@@ -16,10 +16,7 @@ from agentlab.agents.models import InferenceCharge
 from capture.buffer import BufferUnavailable, DamagedKey, TurnBuffer
 from capture.durable import from_row
 from capture.models import AgentCallRecord
-from capture.recent import RecentHand, RecentHands, recent_hands
 from capture.turns import Number, Turn, TurnError, TurnKey
-
-__all__ = ["Hand", "RecentHand", "RecentHands", "TurnView", "read_hand", "read_hand_all", "recent_hands"]
 
 Place = tuple[int, str]  # action index, agent: the order of a hand
 LONGEST_ID = 200

@@ -21,7 +21,7 @@ from capture import losses, turnparts
 from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
 from capture.company import company, names_of
 from capture.keeping import keep_hand
-from capture.links import VERSION_PAGE, TurnLinks
+from capture.links import OPERATORS_PAGE, VERSION_PAGE, TurnLinks
 from capture.listing import Shown, count_news, list_url, news_query, present_recent
 from capture.notes import notes_on
 from capture.opening import audit_opened
@@ -31,8 +31,6 @@ from capture.reading import Hand
 from capture.recent import RecentHands
 from capture.sources import HandSource, SourceError, hand_source
 from capture.wording import unknown_actions
-
-BASE = "/agent-capture"
 
 
 def agent_named(text: str) -> str:
@@ -85,9 +83,9 @@ def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dic
     recent = hand_source().recent_hands(shown.before or None, only=shown.only)
     names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
     return {
-        "recent": present_recent(recent, TurnLinks(BASE), names, shown, open_hand=open_hand),
+        "recent": present_recent(recent, TurnLinks(OPERATORS_PAGE), names, shown, open_hand=open_hand),
         "shown": shown,
-        "news_url": f"{BASE}/news?{news_query(recent, shown.only)}",
+        "news_url": f"{OPERATORS_PAGE}/news?{news_query(recent, shown.only)}",
         # The ledger of another host is not ours to count.
         "losses": None if settings.HOSTED_AGENT_URL else losses.lately(datetime.now(UTC)),
     }
@@ -97,7 +95,7 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
     source, agent_id = hand_source(), agent_named(asked.agent_id)
     hand = source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
     audit_opened(user, hand)
-    links = TurnLinks(BASE, VERSION_PAGE, asked.find)
+    links = TurnLinks(OPERATORS_PAGE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
     shown = present_hand(hand, setting_for(hand, links, user))
     if agent_id and not hand.turns and hand.buffer_answered:  # the hand itself may well be there
@@ -107,8 +105,8 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
         shown = replace(shown, counts=[*shown.counts, unknown])
     return {
         "hand": shown,
-        "hand_url": f"{BASE}?{urlencode(scope)}",
-        "recent_url": f"{BASE}/recent?{urlencode({'table': table_id, 'hand': number})}",
+        "hand_url": f"{OPERATORS_PAGE}?{urlencode(scope)}",
+        "recent_url": f"{OPERATORS_PAGE}/recent?{urlencode({'table': table_id, 'hand': number})}",
         "find_fields": scope.items(),
         "earlier": number - 1,
         "earlier_url": links.hand(table_id, number - 1) if number else "",
@@ -146,7 +144,7 @@ def news(request: HttpRequest) -> HttpResponse:
         return _plain(str(error), error.status)
     except (ValueError, TypeError):
         return _plain("The list to compare with cannot be read.", 400)
-    return render(request, "capture/_news.html", {"count": count, "list_url": list_url(BASE, only)})
+    return render(request, "capture/_news.html", {"count": count, "list_url": list_url(OPERATORS_PAGE, only)})
 
 
 def _count_news(newest: RecentHands, request: HttpRequest) -> int:
@@ -157,7 +155,7 @@ def _count_news(newest: RecentHands, request: HttpRequest) -> int:
 @operators_only
 @require_GET
 def part(request: HttpRequest) -> HttpResponse:
-    return show_part(request, request.GET.dict(), TurnLinks(BASE, VERSION_PAGE, request.GET.get("q", "")))
+    return show_part(request, request.GET.dict(), TurnLinks(OPERATORS_PAGE, VERSION_PAGE, request.GET.get("q", "")))
 
 
 def show_part(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -> HttpResponse:
@@ -194,7 +192,7 @@ def _answer(request: HttpRequest, template: str, context: dict[str, Any], status
 @operators_only
 @require_GET
 def raw(request: HttpRequest) -> HttpResponse:
-    return show_raw(request, request.GET.dict(), TurnLinks(BASE))
+    return show_raw(request, request.GET.dict(), TurnLinks(OPERATORS_PAGE))
 
 
 def show_raw(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -> HttpResponse:
@@ -223,7 +221,7 @@ def _plain(text: str, status: int) -> HttpResponse:
 @require_POST
 def keep(request: HttpRequest) -> HttpResponse:
     """Keep the hand for one agent, or (`agent` empty) for every agent with turns to keep."""
-    source, links = hand_source(), TurnLinks(BASE)
+    source, links = hand_source(), TurnLinks(OPERATORS_PAGE)
     try:
         asked = asked_hand(request.POST.dict())
         if asked.hand_number is None:

@@ -17,7 +17,6 @@ TEXT_LIMITS = {
     "capture_reason": 200,
 }
 PROSE = {"fallback_reason", "capture_reason"}
-WHOLE = {"hand_number", "action_index", "deployment_id", "input_tokens", "output_tokens", "duration_ms", "amount"}
 KEY = ("agent_id", "table_id", "hand_number", "action_index")
 INT64 = 2**63
 COST_STEP = Decimal("1e-10")
