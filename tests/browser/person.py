@@ -1,8 +1,6 @@
 """Somebody at a browser of their own: what they do, in words, and what must hold of every page they pass through."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from urllib.parse import urljoin, urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, Response, expect
@@ -92,14 +90,6 @@ class Person:
         assert not self._complaints, f"{self.name} at {self.page.url}: {self._complaints}"
         self.seen |= {self._path(address) for address in self.page.evaluate(ADDRESSES)} - {""}
         self.forms |= {self._path(address) for address in self.page.evaluate(FORMS)} - {""}
-
-    @contextmanager
-    def meets(self, status: int) -> Iterator[None]:
-        """In the block the browser remarks on this status, and on nothing else."""
-        yield
-        others = [said for said in self._complaints if str(status) not in said]
-        assert not others, others
-        self._complaints.clear()
 
     # What they see --------------------------------------------------------------------------------------------------
 
