@@ -245,3 +245,12 @@ def test_long_lists_are_paged_at_a_constant_cost(client: Client, rocky: Agent, a
         costs.append(len(queries))
         assert client.get(f"/agents/rocky/{path}?page=2").status_code == 200
     assert costs[0] == costs[1]
+
+
+def test_a_name_of_odd_characters_stands_in_title_and_labels_as_plain_signs(client: Client, rocky: Agent) -> None:
+    # VW-7, SF-2
+    Agent.objects.filter(pk="rocky").update(name='R\u202eo "<b>')
+    for path in ("", "/versions", "/kept", "/whispers", "/versions/new"):
+        page = client.get(f"/agents/rocky{path}")
+        assert_valid_html(page)
+        assert 'aria-label="RRLOo &quot;&lt;b&gt;"' in page.content.decode(), path
