@@ -3,6 +3,7 @@
 Certain or silent: a turn of another kind of agent, or of an older shape, gets no note.
 """
 
+from agentlab.common.numbers import amount
 from agentlab.hosted.context import RENDERER, Frame, build_turn_context
 from capture.knowledge import read_knowledge
 from capture.notes import Note
@@ -65,9 +66,9 @@ def _knowledge(turn: Turn) -> Frame | None:
 
 
 def _pot(state: Frame) -> str:
-    """“640 chips are in the pot, 490 of them more than blinds and antes”, as far as that is so."""
+    """“1,640 chips are in the pot, 1,490 of them more than blinds and antes”, as far as that is so."""
     dealt = sum(seat["status"] != "out" for seat in state["seats"])
     forced = state["smallBlind"] + state["bigBlind"] + state["ante"] * dealt
     beyond = state["pot"] - forced
-    more = f", {beyond} of them beyond blinds and antes," if beyond > 0 else ""
-    return f"{state['pot']} chips are in the pot{more}"
+    more = f", {amount(beyond)} of them beyond blinds and antes," if beyond > 0 else ""
+    return f"{amount(state['pot'])} chips are in the pot{more}"

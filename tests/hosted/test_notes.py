@@ -32,9 +32,9 @@ def turn(heard=(), hand_history=(), notes=(), **state):
 
 def test_an_empty_log_beside_a_pot_that_others_built_is_noted():
     # VW-9
-    note = memory_gap(turn(action_index=3, pot=700))
+    note = memory_gap(turn(action_index=3, pot=10_700))
     assert note.text.startswith(
-        "700 chips are in the pot, 550 of them beyond blinds and antes, and its log of this hand is empty"
+        "10,700 chips are in the pot, 10,550 of them beyond blinds and antes, and its log of this hand is empty"
     )
     assert "seems to have reconnected" in note.text
     assert note.word == "RECONNECTED?"

@@ -96,7 +96,7 @@ def test_an_operator_sees_the_newest_hands_with_their_marks(ann: User, operator:
     said = home(operator)
     for words in ("FALLBACK ONLY", "1 LOST", "2 KEPT", "Rocky", f"/agent-capture?table={TABLE}&amp;hand=3"):
         assert words in said
-    assert "of 1 turns of the last 24 hours were not recorded" in said
+    assert "of 1 turn of the last 24 hours was not recorded" in said
 
 
 def test_without_losses_there_is_no_word_of_them(operator: User) -> None:  # CAP-10
