@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-RAISES = {"never raise": 0.0, "raise every": 0.95, "always raise": 0.95}
+EAGER = 0.9  # as far as a mood goes; only who is told to raises every time
+RAISES = {"never raise": 0.0, "raise every": 1.0, "always raise": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,11 @@ class Style:
     enter: float
     raises: float
     bluffs: float
+
+    @property
+    def insists_on_raising(self) -> bool:
+        """“Raise every hand”: whoever was told so is the first to raise, whatever they hold."""
+        return self.raises > EAGER
 
 
 def read_style(script: str, turn: str = "") -> Style:
@@ -25,9 +31,9 @@ def read_style(script: str, turn: str = "") -> Style:
     whispers = section(turn, "Whispers").lower()
     enter *= _first(whispers, {"tight": 0.6, "patien": 0.6, "loose": 1.5}, 1.0)
     enter = _share(whispers, enter)
-    raises += _first(whispers, {"aggress": 0.25, "passive": -0.3, "careful": -0.3}, 0.0)
-    raises = _first(whispers, RAISES, raises)
-    return Style(min(enter, 1.0), min(max(raises, 0.0), 1.0), bluffs)
+    shift = _first(whispers, {"aggress": 0.25, "passive": -0.3, "careful": -0.3}, 0.0)
+    raises = _first(whispers, RAISES, min(max(raises + shift, 0.0), EAGER) if shift else raises)
+    return Style(min(enter, 1.0), raises, bluffs)
 
 
 def _share(text: str, otherwise: float) -> float:

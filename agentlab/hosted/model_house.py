@@ -106,6 +106,9 @@ class _Player:
         if spot.is_unheard:
             bar *= 0.8
         self._think_of_start(rank)
+        if style.insists_on_raising and not spot.raisers and "raise" in spot.legal:
+            self.thoughts.append("I am told to raise, so I do.")
+            return 0.8
         if rank <= bar:
             eager = style.raises * (1.0 if rank < bar / 2 else 0.7) * (0.6 if spot.to_call > spot.big_blind else 1.0)
             if rank < 0.02 or self.rng.random() < eager:

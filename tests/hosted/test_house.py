@@ -49,6 +49,17 @@ def test_four_temperaments_enter_raise_and_fold_measurably_differently():
     assert loose_aggressive["raise"] > 2 * loose_passive["raise"]
 
 
+def test_who_is_told_to_raise_every_hand_is_the_first_to_raise_whatever_they_hold():
+    # HA-5
+    told = read_style("[Strategy]\nPlay tight and passive.", "[Whispers]\nada: Raise every hand")
+    assert told.insists_on_raising
+    assert not read_style(
+        "[Strategy]\nPlay loose and aggressive.", "[Whispers]\nada: be more aggressive"
+    ).insists_on_raising
+    whisper = [{"author": "ada", "at": "2026-11-01 12:00", "text": "Raise every hand"}]
+    assert {choice.action for choice in choices("tight-passive", 100, whispers=whisper)} == {"raise"}
+
+
 def test_it_plays_by_the_words_of_the_strategy_not_by_who_it_is():
     # HA-5
     loose = read_style(
@@ -71,10 +82,10 @@ def test_a_whisper_changes_how_it_plays():
 
 def test_it_takes_plain_words_at_their_word():
     # HA-5, HA-12
-    assert read_style("[Strategy]\nPlay every hand, and always raise.") == Style(1.0, 0.95, 0.1)
+    assert read_style("[Strategy]\nPlay every hand, and always raise.") == Style(1.0, 1.0, 0.1)
     assert read_style("[Strategy]\nFold every hand.").enter == 0
     shifted = read_style("[Strategy]\nPlay tight and passive.", "[Whispers]\n- ada, 20:15: Raise every hand!")
-    assert (shifted.enter, shifted.raises) == (1.0, 0.95)
+    assert (shifted.enter, shifted.raises) == (1.0, 1.0)
     assert read_style("[Strategy]\nPlay tight.", "[Whispers]\n- ada: two hands in three").enter == 2 / 3
 
 
