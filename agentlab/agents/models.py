@@ -194,6 +194,7 @@ class InferenceCharge(models.Model):
             ),
             # What the admin searches and filters by. What is rare has an index of its own, which is small.
             models.Index(fields=["agent_version_id", "-played_at", "-id"], name="charge_recent_of_version"),
+            models.Index(fields=["table_id", "-played_at", "-id"], name="charge_recent_of_table"),
             models.Index(
                 fields=["capture_outcome", "-played_at", "-id"],
                 name="charge_not_recorded",

@@ -23,5 +23,5 @@ class Size:
 
 # A day of the big world is as busy as the small one's only day: what is measured is the weight of the past. Every list
 # of the small one has a first, a middle and a last page.
-SMALL = Size(5_000, 1, 1_000, 60, 60, 100, 20, 5, 500, 300, 500)
-BIG = Size(1_000_000, 200, 20_000, 500, 500, 600, 200, 60, 100_000, 20_000, 5_000)
+SMALL = Size(5_000, 1, 1_000, 60, 60, 100, 200, 5, 500, 300, 500)
+BIG = Size(1_000_000, 200, 20_000, 500, 500, 600, 400, 60, 100_000, 5_000, 5_000)
