@@ -8,7 +8,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from agentlab.common.text import visible
-from capture.choice import Move, reached_table, remark
+from capture.choice import Move, reached_table, remark, was_refused
 from capture.notes import Note
 from capture.turns import Turn
 
@@ -25,13 +25,27 @@ class Callout:
 
 
 def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
-    """At most one callout. `limits` are the raise-to totals the agent knew of. What reached the table is read from the
-    messages that did: where they were not recorded it is not known, and nothing is said."""
-    found = remark(Move(turn.asked_action, turn.asked_amount), reached_table(turn.decision), turn.change, limits)
+    """At most one callout. `limits` are the raise-to totals the agent knew of. A turn need not name its `change`: both
+    amounts say it, and where they do not, nothing is said."""
+    sent = _sent(turn)
+    if sent is None:
+        return []
+    found = remark(Move(turn.asked_action or sent.action, turn.asked_amount), sent, turn.change, limits)
     if found is None:
         return []
     label = "Action changed" if found.kind == "changed" else "How it was sent"
     return [Callout(found.kind, label, _with_strong_amounts(found.text))]
+
+
+def _sent(turn: Turn) -> Move | None:
+    """What reached the table: read from the messages that did, and what they leave open from the record's own words,
+    as an agent of another kind has messages of another shape. None where nothing was sent, or the last was refused."""
+    if turn.decision == [] or was_refused(turn.decision):
+        return None
+    read = reached_table(turn.decision) or Move(turn.action)
+    if turn.action not in (None, read.action):  # two words for what was sent: the amount may belong to either
+        return read
+    return Move(read.action, turn.amount if read.amount is None else read.amount)
 
 
 def note(said: Note) -> Callout:

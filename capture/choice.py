@@ -288,7 +288,7 @@ class Move:
 
 def reached_table(decision: list[Any] | None) -> Move | None:
     """The action among the messages of a turn's decision; None where none is known to have been accepted."""
-    if not decision or _is_refusal(decision[-1]):
+    if not decision or was_refused(decision):
         return None
     for message in reversed(decision):
         fields = _fields(message)
@@ -310,6 +310,8 @@ def remark(
         return None
     if asked.action in ("fold", "check", "call") or sent.action in ("fold", "check", "call"):
         return _verb_remark(asked, sent)
+    if change is None and asked.action == "all_in" != sent.action:  # perhaps all that was left, in other words
+        return None
     wanted, reached = _number(asked.amount), _number(sent.amount)
     differ = wanted is not None and reached is not None and wanted != reached
     if change == "all_in" and differ:
@@ -348,8 +350,10 @@ def _number(value: object) -> Decimal | None:
     return exact if exact.is_finite() else None
 
 
-def _is_refusal(message: object) -> bool:
-    return isinstance(message, dict) and message.keys() == {"refused"}
+def was_refused(decision: list[Any] | None) -> bool:
+    """Whether the last word on a turn's messages is the table's refusal."""
+    last = decision[-1] if decision else None
+    return isinstance(last, dict) and last.keys() == {"refused"}
 
 
 def _fields(message: object) -> dict[Any, Any]:

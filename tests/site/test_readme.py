@@ -92,8 +92,9 @@ def test_links_lead_somewhere(page: str) -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_the_example_captures_a_turn_from_anywhere(  # CAP-1, CAP-6
-    capture_redis: redis.Redis, capture_redis_server: str, tmp_path: Path
+@pytest.mark.django_db
+def test_the_example_captures_a_turn_from_anywhere_and_its_page_says_what_changed(  # CAP-1, CAP-6, VW-3
+    client: Client, capture_redis: redis.Redis, capture_redis_server: str, tmp_path: Path
 ) -> None:
     found = re.search(r"```python\n(.*?)```", README, re.S)
     assert found
@@ -103,6 +104,12 @@ def test_the_example_captures_a_turn_from_anywhere(  # CAP-1, CAP-6
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, env=env, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     (turn,) = TurnBuffer(capture_redis).hand_turns("my-table", 1, agent_id="my-agent")
-    assert turn.prompt.text == "You are a careful player.\nQuestion: Fold or call?\nNotes: Nit raised"
-    assert read_knowledge(turn.knowledge or b"") == {"question": "Fold or call?", "notes": ["Nit raised"]}
-    assert turn.decision == [{"type": "action", "action": "fold", "apiKey": "[redacted]"}]
+    assert turn.prompt.text == "You are a careful player.\nQuestion: Raise to what? 60 at most.\nNotes: Nit raised"
+    assert read_knowledge(turn.knowledge or b"") == {"question": "Raise to what? 60 at most.", "notes": ["Nit raised"]}
+    assert turn.decision == [{"type": "action", "action": "raise", "amount": 60, "apiKey": "[redacted]"}]
+    where = re.search(r"table (\S+), hand (\d+)", done.stdout.decode())
+    assert where
+    client.force_login(User.objects.create_user("operator", is_staff=True))
+    page = client.get("/agent-capture", {"table": where[1], "hand": where[2]}).content.decode()
+    assert "asked for <strong>120</strong>; <strong>60</strong> reached the table" in page
+    assert ">CLAMPED<" in page
