@@ -21,7 +21,8 @@ from capture.turns import Number, Turn, TurnError, TurnKey
 Place = tuple[int, str]  # action index, agent: the order of a hand
 LONGEST_ID = 200
 LARGEST_NUMBER = 2**63 - 1
-# What both record and ledger may know of a turn, and what the ledger alone does.
+# What both record and ledger may know of a turn (under one name in `Turn`, `TurnView` and the ledger's table), and
+# what the ledger alone does.
 SHARED_FACTS = (
     *("action", "amount", "change", "model", "routing", "agent_version_id", "input_tokens", "output_tokens", "cost"),
 )

@@ -19,7 +19,7 @@ from capture.jsonable import ascii_json, from_json
 from capture.knowledge import read_knowledge
 from capture.pinning import Outcome, PinResult
 from capture.prompt import Prompt
-from capture.reading import Hand, TurnView
+from capture.reading import SHARED_FACTS, Hand, TurnView
 from capture.recent import AgentDay, Neighbours, RecentHand, RecentHands
 from capture.turns import Turn, TurnKey
 
@@ -130,12 +130,10 @@ class UnpinJson(msgspec.Struct, rename="camel"):
 # ---- hands
 
 VIEW_FACTS = (
-    *("agent_version_id", "action", "amount", "change", "model", "routing", "input_tokens", "output_tokens", "cost"),
+    *SHARED_FACTS,
     *("duration_ms", "played_at", "capture_outcome", "capture_reason", "fallback_reason", "damaged"),
 )
 RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "renderer", "captured_at")
-# What a view says of its turn; a record that comes over takes these from there.
-SHARED_FACTS = VIEW_FACTS[:9]
 
 
 def hand_to_json(hand: Hand) -> HandJson:

@@ -126,14 +126,14 @@ def _journal_to(file: IO[str]) -> Journal:
 
 
 async def _run(order: Order, journal: Journal | None) -> Report:
-    from agentlab.hosted import numbers
     from agentlab.hosted.deployments import seat_newest
+    from agentlab.hosted.hand_numbers import DatabaseThread, DurableHandNumbers
 
     deals = Deals(Path(order.deal), order.table.seed) if order.deal else None
-    database = numbers.DatabaseThread()
+    database = DatabaseThread()
     table = Table(
         order.table,
-        numbers=numbers.DurableHandNumbers(order.table.table_id, database),
+        numbers=DurableHandNumbers(order.table.table_id, database),
         deployments=lambda _, agents: database.call(seat_newest, order.table.table_id, agents),
         journal=journal,
         on_hand=lambda hands: _tell(hand=hands),

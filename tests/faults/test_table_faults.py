@@ -17,8 +17,8 @@ import pytest
 from django.db import connection, connections
 
 from agentlab.hosted.frames import GameState, HandResult
+from agentlab.hosted.hand_numbers import open_table, reserve_hand
 from agentlab.hosted.models import HostedTable
-from agentlab.hosted.numbers import open_table, reserve_hand
 from agentlab.hosted.table_process import Order, TableFailed, TableProcess
 from tests.conftest import SHARED_DATA
 from tests.faults.proxy import Proxy

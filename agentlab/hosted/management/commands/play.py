@@ -22,9 +22,9 @@ from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.common import local_site
 from agentlab.common.help import show_examples
 from agentlab.common.text import on_a_terminal
-from agentlab.hosted import numbers
 from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
+from agentlab.hosted.hand_numbers import open_table
 from agentlab.hosted.house_roster import HOUSE
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.playing import Plan, Result, play
@@ -91,7 +91,7 @@ class Command(BaseCommand):
             raise CommandError("no hand could be dealt")
 
     def _play(self, agents: list[str], model: str, options: dict[str, Any]) -> tuple[Result, list[str]]:
-        tables = [options["table"]] if options["table"] else [numbers.open_table() for _ in range(options["tables"])]
+        tables = [options["table"]] if options["table"] else [open_table() for _ in range(options["tables"])]
         for table in tables:
             for agent in agents:
                 seat(agent, table, model=model)
