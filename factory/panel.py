@@ -23,6 +23,7 @@ DELIVERED = {
 }
 SEND_KINDS = {"initial": "Initial request", "parse_retry": "Parse correction", "gate_retry": "Check correction"}
 OPAQUE = "What the provider itself keeps of a session cannot be listed in full."
+NOT_IN_MESSAGES = "the provider's history of the session is not in it"
 AMBIGUOUS_TURNS = "Which turns came before this one cannot be told: their times are equal, missing or out of order."
 AMBIGUOUS_TASK = "The stable task could not be separated from this session's messages."
 
@@ -151,6 +152,12 @@ class InputPanel:
     counts: str
     accounting: str
 
+    @property
+    def beyond_messages(self) -> str:
+        """What the model had beside the exact messages, as far as that is known; "" for a session's first turn."""
+        is_later = bool(self.inherited.turns) or (self.attempt.turn_index or 1) > 1
+        return NOT_IN_MESSAGES if is_later else ""
+
 
 @dataclass(frozen=True, slots=True)
 class PriorTurns:
@@ -163,7 +170,7 @@ def build_panel(attempt: AttemptFacts, prior_turns: PriorTurns) -> InputPanel:
     return InputPanel(
         attempt=attempt,
         task=_task(attempt, prior_turns),
-        dispatch_kind=SEND_KINDS.get(attempt.send_kind or "", "Kind of send not recorded"),
+        dispatch_kind=SEND_KINDS.get(attempt.send_kind or "", "Why it was sent is not recorded"),
         dispatch=_group(attempt, "inline"),
         inherited=_inherited(attempt, prior_turns),
         files=_group(attempt, "path_reference"),

@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -17,6 +18,8 @@ from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock, first_line, visible
 from factory.artifacts import Refused
+from factory.called import OPENING
+from factory.fields import ExactTextField
 from factory.masking import without_secrets
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, State
 from factory.outcomes import OUTPUT_LIMIT, in_short
@@ -203,6 +206,7 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
 def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[list[AgentToolCall], Pager | None]:
     """One page of the tool calls: a turn of many hours has thousands."""
     calls = row.tool_calls.defer("arguments", "output").order_by("seq")
+    calls = calls.annotate(opening=Substr("arguments", 1, OPENING, output_field=ExactTextField()))
     page = list(calls[: TOOLS_SHOWN + 1])
     if len(page) <= TOOLS_SHOWN:
         return page, None

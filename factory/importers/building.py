@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from factory.importers import jsonl
-from factory.importers.found import FoundAttempt, FoundSession, FoundToolCall
+from factory.importers.found import TURN, FoundAttempt, FoundSession, FoundToolCall
 from factory.importers.turns import Index, Turn
 from factory.importers.values import count, mapping, total
 
@@ -17,7 +17,7 @@ class TurnBuilder:
     output_name: str
     cache_names: tuple[str, ...]
 
-    def __init__(self, turn: Turn, session_id: str | None, phase: str = "turn") -> None:
+    def __init__(self, turn: Turn, session_id: str | None, phase: str = TURN) -> None:
         self.found = FoundAttempt(
             record_id=turn.record_id,
             phase=phase,

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from factory.importers import images, jsonl
 from factory.importers.building import TurnBuilder, attempts, index_notes
-from factory.importers.found import SUB_AGENT, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
+from factory.importers.found import SUB_AGENT, TURN, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
 from factory.importers.turns import Place, Turn, build_index
 from factory.importers.values import count, items, mapping, moment, text, written
 from factory.items import PacketItem
@@ -83,7 +83,7 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
         started_at=moment(facts.get("timestamp")),
         notes=["The system prompt is not in a Claude Code file.", *index_notes(index)],
     )
-    phase, name_of_turns = (SUB_AGENT, name) if is_subagent else ("turn", session_id)
+    phase, name_of_turns = (SUB_AGENT, name) if is_subagent else (TURN, session_id)
     session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase), session)
     return session
 

@@ -13,6 +13,8 @@ from factory.items import PacketItem
 
 FoundState = Literal["succeeded", "failed", "cancelled"]
 FoundFailure = Literal["", "provider", "interrupted"]
+TURN = "turn"
+"""The phase of an attempt whose format knows no phases."""
 SUB_AGENT = "sub-agent"
 """The phase of an attempt that another attempt's agent started: the session does not end with it."""
 
