@@ -15,6 +15,7 @@ SourceKind = Literal["inline_text", "prompt_file"]
 Force = Literal["text", "file"]
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_EXTENSION = re.compile(r"\w\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 _NO_SUCH_PATH = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EINVAL}
 
 
@@ -59,6 +60,13 @@ def resolve_request(arg: str, *, force: Force | None = None) -> ResolvedRequest:
     if not request.text.strip():
         raise RequestError("the request is empty")
     return request
+
+
+def looks_like_a_path(arg: str) -> bool:
+    """Would somebody who typed this one word have meant a file? `notes/task`, `task.md`; not `slugify`, `v1.2`."""
+    if not arg or re.search(r"\s", arg) or "://" in arg:
+        return False
+    return os.sep in arg or _EXTENSION.search(arg) is not None
 
 
 def display_path(path: str) -> str:

@@ -73,8 +73,8 @@ def test_it_says_which_kind_of_request_it_took(manage: Manage, tmp_path: Path) -
     (tmp_path / "task.md").write_text("In the file")
     assert manage("run", "task.md").stdout.startswith("request: the file ")
     assert manage("run", "task.md", "--text").stdout.startswith("request: the text itself")
-    mistyped = manage("run", "tasks.md").stdout
-    assert mistyped.startswith("request: the text itself (there is no file of that name), 8 bytes")
+    mistyped = manage("run", "slugify", "--workflow", "ask").stdout
+    assert mistyped.startswith("request: the text itself (there is no file of that name), 7 bytes")
 
 
 def test_without_json_it_tells_its_progress_and_its_end(manage: Manage) -> None:  # FA-2
@@ -97,6 +97,8 @@ def test_a_failed_run_has_its_object_and_an_exit_code_that_says_so(manage: Manag
     ("arguments", "said"),
     [
         (["run", "missing.md", "--file"], "there is no file missing.md"),
+        (["run", "missing.md"], "there is no file missing.md; if these are the words to do, add --text"),
+        (["run", "notes/missing"], "there is no file notes/missing;"),
         (["run", "latin.md"], "latin.md is not UTF-8 (byte 3)"),
         (["run", ""], "the request is empty"),
         (["run", "x", "--provider", "nobody"], "there is no provider 'nobody'"),

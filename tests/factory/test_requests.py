@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from factory.calls import AgentCall
-from factory.resolve import REQUEST_LIMIT, RequestError, display_path, resolve_request
+from factory.resolve import REQUEST_LIMIT, RequestError, display_path, looks_like_a_path, resolve_request
 
 
 def test_words_that_name_no_file_are_the_request_itself() -> None:  # FA-1
@@ -49,6 +49,18 @@ def test_the_kind_can_be_forced(tmp_path: Path) -> None:  # FA-1
 @pytest.mark.parametrize("words", ["x" * 5000, "two\nlines", "a/b/c of the alphabet"])
 def test_words_that_cannot_be_a_path_are_words(words: str) -> None:  # FA-1
     assert resolve_request(words).source_kind == "inline_text"
+
+
+@pytest.mark.parametrize(
+    ("arg", "is_path"),
+    [
+        *((word, True) for word in ("task.md", "notes/task", "./x", "a-b.json", "x.c", "/no/such")),
+        *((word, False) for word in ("slugify", "v1.2", "Done.", "see https://a.example/b.md", "https://a.example/b")),
+        *((words, False) for words in ("Write a/b and c.md", "two\nlines.md", "", ".", "so.everywhere")),
+    ],
+)
+def test_one_word_that_reads_like_a_file_name_is_told_from_words(arg: str, is_path: bool) -> None:  # FA-1
+    assert looks_like_a_path(arg) is is_path
 
 
 def test_what_is_not_utf8_is_refused_in_one_line(tmp_path: Path) -> None:  # FA-1

@@ -22,7 +22,7 @@ from factory.importers.found import Counts
 from factory.importing import FileReport, ImportRefused, import_path
 from factory.outcomes import in_short
 from factory.providers import ProviderError
-from factory.resolve import RequestError, ResolvedRequest, display_path, resolve_request
+from factory.resolve import Force, RequestError, ResolvedRequest, display_path, looks_like_a_path, resolve_request
 from factory.retention import Reconciled, SnapshotStore, StoreError
 from factory.running import make_job, provider_for, run_job, snapshot_store
 from factory.workflow import RunEnd, Sent
@@ -104,7 +104,7 @@ class Command(BaseCommand):
 
     def _run(self, store: SnapshotStore, **options: Any) -> None:
         provider = provider_for(options["provider"])
-        request = resolve_request(options["request"], force=options["force"])
+        request = _request(options["request"], options["force"])
         owner_id = _owner(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
         say = _speaker(options["json"])
@@ -150,6 +150,14 @@ class Command(BaseCommand):
             self.stdout.write(("would be done: " if dry_run else "done: ") + _counted(report))
         if report.failed:
             raise CommandError(f"could not remove {', '.join(report.failed)}")
+
+
+def _request(arg: str, force: Force | None) -> ResolvedRequest:
+    """As `resolve_request`, but a mistyped file name is not taken for the work to do."""
+    request = resolve_request(arg, force=force)
+    if force is None and request.path is None and looks_like_a_path(arg):
+        raise RequestError(f"there is no file {display_path(arg)[:300]}; if these are the words to do, add --text")
+    return request
 
 
 def _interrupt_once(signum: int, frame: object) -> None:
