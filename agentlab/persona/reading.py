@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Length
 
-from agentlab.common.access import visible
+from agentlab.common.access import User, visible
 from agentlab.persona.events import Payload, Probed, Reacted, Reflected, Remembered, Snapshot, read_payload
 from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.state import Belief, MemoryEvent, PersonaState, read_state
@@ -18,8 +17,6 @@ from agentlab.persona.values import Invalid
 
 DRAWN = 60  # personas whose lines are drawn; more make a chart that nobody can read
 COLUMNS = 150  # turns that a chart has points for
-
-User = AbstractBaseUser | AnonymousUser
 
 
 def runs_of(user: User) -> QuerySet[StudyRun]:

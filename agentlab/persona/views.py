@@ -36,7 +36,6 @@ CHOICES = 500  # personas in the select; more are reached through the list
 LONGEST_NAME = 100
 LARGEST = 2**63 - 1  # a larger number is in no database
 TEXTS = {"shown": "Text", "prompt": "Prompt", "response": "Response", "text": "What it wrote"}
-
 SUBJECTS = {"shown": "what was shown", "prompt": "the prompt", "response": "the response", "text": "what it wrote"}
 
 
@@ -157,7 +156,6 @@ def turn(request: HttpRequest, number: int, key: str, turn: int) -> HttpResponse
         "tau": made.rules.tau if made else None,
         "last": reading.last_turn_of(run, who.number),
         "blocks": _blocks(run, who, page),
-        "largest": max((row.recalled.score for row in page.recalled), default=0.0),
     }
     return render(request, "persona/turn.html", context)
 
