@@ -8,14 +8,18 @@ from urllib.parse import urlencode
 from agentlab.common.paging import Pager
 from capture.links import TurnLinks
 from capture.recent import ONLY, RecentHand, RecentHands
+from capture.sources import HandSource
 
 # Hands that may still be in play when a page is drawn: one that goes on is no news.
 STILL_MOVING = 8
+
+KEPT = "kept"  # a list of its own, by when they were kept; beside what ONLY narrows to
 
 NONE_SUCH = {  # why a narrowed list is empty
     "clamped": "No turn is known to have been clamped. Of turns from before this was written down, it is not known.",
     "fallback": "Every turn was decided: none fell back.",
     "lost": "No recorded turn was lost.",
+    "kept": "No hand is kept. Keep one on its page, within a day of its being played.",
 }
 
 
@@ -69,7 +73,10 @@ def present_recent(
 ) -> RecentList:
     rows = [_row(hand, links, names, (hand.table_id, hand.hand_number) == open_hand) for hand in recent.hands]
     return RecentList(
-        rows, pager_of(links.base, recent, shown), choices_of(links.base, shown.only), NONE_SUCH.get(shown.only, "")
+        rows,
+        pager_of(links.base, recent, shown),
+        choices_of(links.base, shown.only, kept=True),
+        NONE_SUCH.get(shown.only, ""),
     )
 
 
@@ -78,8 +85,17 @@ def pager_of(path: str, recent: RecentHands, shown: Shown) -> Pager:
     return Pager(list_url(path, shown.only) if shown.before else "", older, "", "newest")
 
 
-def choices_of(path: str, only: str) -> list[Choice]:
-    return [Choice(word or "all", list_url(path, word), word == only) for word in ("", *ONLY)]
+def choices_of(path: str, only: str, *, kept: bool = False) -> list[Choice]:
+    """`kept`: with the kept hands among them."""
+    words = ("", *ONLY, KEPT) if kept else ("", *ONLY)
+    return [Choice(word or "all", list_url(path, word), word == only) for word in words]
+
+
+def ask_for(source: HandSource, shown: Shown) -> RecentHands:
+    """The hands of anybody's that such a list shows. Raises what `source` does."""
+    if shown.only == KEPT:
+        return source.recent_hands(shown.before or None, kept=True)
+    return source.recent_hands(shown.before or None, only=shown.only)
 
 
 def list_url(path: str, only: str = "", before: str = "") -> str:

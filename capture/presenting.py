@@ -103,6 +103,7 @@ class HandPanel:
     counts: list[str]
     losses: str
     empty: str
+    kept: str
     remaining: str
     played_at: datetime | None
     buffer_answered: bool
@@ -123,6 +124,11 @@ class HandPanel:
         return [agent for agent in self.agents if agent.to_keep > 0]
 
     @property
+    def keepers(self) -> list[AgentMark]:
+        """The agents with kept turns."""
+        return [agent for agent in self.agents if agent.kept]
+
+    @property
     def has_prompts(self) -> bool:
         return any(panel.prompt for panel in self.turns)
 
@@ -138,6 +144,7 @@ def present_hand(hand: Hand, setting: Setting) -> HandPanel:
         wording.outcome_counts(hand.turns),
         wording.losses(hand.turns),
         wording.empty_hand(hand, now=setting.now, ttl=setting.ttl),
+        wording.kept(hand.turns),
         wording.remaining(hand, now=setting.now, ttl=setting.ttl),
         min(played, default=None),
         hand.buffer_answered,

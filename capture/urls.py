@@ -9,4 +9,5 @@ urlpatterns = [
     path("agent-capture/part", views.part, name="turn-part"),
     path("agent-capture/raw", views.raw, name="turn-raw"),
     path("agent-capture/keep", views.keep, name="keep-hand"),
+    path("agent-capture/unkeep", views.unkeep, name="unkeep-captured-hand"),
 ]

@@ -8,13 +8,14 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentlab.agents.models import Agent
 from agentlab.common.access import User, is_operator, operators_only
+from agentlab.common.numbers import counted
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
@@ -22,7 +23,7 @@ from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
 from capture.company import company, names_of
 from capture.keeping import keep_hand
 from capture.links import OPERATORS_PAGE, VERSION_PAGE, TurnLinks
-from capture.listing import Shown, count_news, list_url, news_query, present_recent
+from capture.listing import KEPT, Shown, ask_for, count_news, list_url, news_query, present_recent
 from capture.notes import notes_on
 from capture.opening import audit_opened
 from capture.parts import Setting
@@ -80,12 +81,12 @@ def _form(request: HttpRequest) -> dict[str, Any]:
 
 
 def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dict[str, Any]:
-    recent = hand_source().recent_hands(shown.before or None, only=shown.only)
+    recent = ask_for(hand_source(), shown)
     names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
     return {
         "recent": present_recent(recent, TurnLinks(OPERATORS_PAGE), names, shown, open_hand=open_hand),
         "shown": shown,
-        "news_url": f"{OPERATORS_PAGE}/news?{news_query(recent, shown.only)}",
+        "news_url": "" if shown.only == KEPT else f"{OPERATORS_PAGE}/news?{news_query(recent, shown.only)}",
         # The ledger of another host is not ours to count.
         "losses": None if settings.HOSTED_AGENT_URL else losses.lately(datetime.now(UTC)),
     }
@@ -105,6 +106,7 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
         shown = replace(shown, counts=[*shown.counts, unknown])
     return {
         "hand": shown,
+        **_kept_context(shown),
         "hand_url": f"{OPERATORS_PAGE}?{urlencode(scope)}",
         "recent_url": f"{OPERATORS_PAGE}/recent?{urlencode({'table': table_id, 'hand': number})}",
         "find_fields": scope.items(),
@@ -112,6 +114,16 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
         "earlier_url": links.hand(table_id, number - 1) if number else "",
         "later": number + 1,
         "later_url": links.hand(table_id, number + 1),
+    }
+
+
+def _kept_context(hand: HandPanel) -> dict[str, Any]:
+    """Whose kept turns an operator may let go of: nobody else can. What has an owner is the owner's to let go of."""
+    ids = [agent.id for agent in hand.keepers]
+    owned = set(Agent.objects.filter(id__in=ids).values_list("id", flat=True)) if ids else set()
+    return {
+        "unowned": set(ids) - owned,
+        "scope_of_hand": urlencode({"table": hand.table_id, "hand": hand.hand_number}),
     }
 
 
@@ -236,9 +248,8 @@ def keep(request: HttpRequest) -> HttpResponse:
         return _plain(str(error), 400)
     if request.htmx:  # type: ignore[attr-defined]
         said = ". ".join(plain(outcome.text) for outcome in outcomes)
-        return render(
-            request, "capture/_kept.html", {"hand": panel, "outcomes": outcomes, "status": said}, status=status
-        )
+        context = {"hand": panel, "outcomes": outcomes, "status": said} | _kept_context(panel)
+        return render(request, "capture/_kept.html", context, status=status)
     for outcome in outcomes:
         messages.add_message(request, messages.SUCCESS if outcome.kept else messages.WARNING, plain(outcome.text))
     return redirect(links.hand(*place))
@@ -251,3 +262,32 @@ def _panel(user: User, source: HandSource, table_id: str, hand_number: int, link
 
 def _all_keepable(user: User, source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> list[str]:
     return [agent.id for agent in _panel(user, source, table_id, hand_number, links).keepable]
+
+
+@operators_only
+@require_http_methods(["GET", "HEAD", "POST"])
+def unkeep(request: HttpRequest) -> HttpResponse:
+    """Asks once, then lets go of the kept turns of an agent that is nobody's here: no owner's page could."""
+    try:
+        asked = asked_hand((request.POST if request.method == "POST" else request.GET).dict())
+        if asked.hand_number is None or not asked.agent_id:
+            raise BadQuestion("Which hand, and of which agent?")
+        if Agent.objects.filter(id=asked.agent_id).exists():
+            raise Http404
+        return _unkeep(request, asked.table_id, asked.hand_number, asked.agent_id)
+    except SourceError as error:
+        return _plain(str(error), error.status)
+    except BadQuestion as error:
+        return _plain(str(error), 400)
+
+
+def _unkeep(request: HttpRequest, table_id: str, hand_number: int, agent_id: str) -> HttpResponse:
+    hand_url = TurnLinks(OPERATORS_PAGE).hand(table_id, hand_number)
+    if request.method == "POST":
+        removed = hand_source().unpin(table_id, hand_number, agent_id=agent_id, actor=request.user)
+        words = f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."
+        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, words)
+        return redirect(hand_url)
+    found = hand_source().read_hand(table_id, hand_number, agent_id=agent_id)
+    context = {"table_id": table_id, "hand_number": hand_number, "agent_id": agent_id, "hand_url": hand_url}
+    return render(request, "capture/unkeep.html", context | {"turns": sum(view.kept for view in found.turns)})

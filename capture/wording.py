@@ -121,8 +121,16 @@ def _age(age: timedelta) -> str:
     return f"{hours} h" if hours else duration(age.total_seconds() * 1000)
 
 
+def kept(views: Sequence[TurnView]) -> str:
+    """`kept 3 of 4 turns`, of those in which a decision was made; nothing where none is."""
+    count, decided = sum(view.kept for view in views), sum(not view.is_fallback for view in views)
+    return f"kept {count} of {counted(decided, 'turn')}" if count else ""
+
+
 def remaining(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
-    """`expires in 21 h` for the first turn that will go; nothing where all that is recorded is kept."""
+    """`expires in 21 h` for the first turn that will go, `the rest expires …` where others are kept; nothing where all
+    that is recorded is kept."""
     leaving = [v.played_at for v in hand.turns if v.turn is not None and not v.kept and v.played_at is not None]
     left = min(leaving) + ttl - now if leaving else timedelta(0)
-    return f"expires in {_age(left)}" if left > timedelta(0) else ""
+    what = "the rest expires" if any(view.kept for view in hand.turns) else "expires"
+    return f"{what} in {_age(left)}" if left > timedelta(0) else ""

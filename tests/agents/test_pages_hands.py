@@ -286,6 +286,14 @@ def test_keeping_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
     assert 'id="status"' in said
 
 
+def test_the_header_says_what_is_kept_at_once_and_on_every_visit(client: Client) -> None:  # VW-7, VW-5
+    play([turn("rocky", 0), turn("rocky", 1)])
+    answer = client.post("/agents/rocky/keep", WHERE, headers=HTMX).content.decode()
+    for said in (answer, page(client, "/agents/rocky/hand", **WHERE)):
+        assert ("<span>kept 2 of 2 turns</span>" in said, "2 turns of Rocky" in said) == (True, True)
+    assert 'id="hand-facts" hx-swap-oob="true"' in answer
+
+
 def test_what_cannot_be_kept_says_why(client: Client, settings) -> None:  # PIN-2, VW-5
     charge_all(charge("rocky", 0, is_fallback=True))
     assert "made no decision" in client.post("/agents/rocky/keep", WHERE, follow=True).content.decode()

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agentlab.agents.models import Agent
+from agentlab.common.models import AuditEntry, Deed
 from capture.models import AgentCallRecord
 from tests.capture import hands
 from tests.capture.making import take_redis_away
@@ -55,7 +56,9 @@ def test_all_agents_are_kept_at_once_each_with_its_own_outcome(client: Client, c
     said = keep(client, "")
     assert "Rocky: kept 1 turn" in said
     assert "nit: kept 1 turn" in said
-    assert "ada" not in said
+    facts = re.search(r'<p class="facts".*?</p>', said, re.DOTALL)  # which names everybody who played
+    assert facts
+    assert "ada" not in said.replace(facts[0], "")
 
 
 def test_keeping_again_says_that_it_was_kept(client: Client, capture_redis: redis.Redis) -> None:  # VW-5 PIN-3
@@ -135,3 +138,59 @@ def test_an_odd_id_goes_through_the_form_exactly(client: Client, capture_redis: 
     fields = dict(re.findall(r'<(?:input type="hidden"|button) name="(table|hand|agent)" value="([^"]*)"', page))
     sent = {name: html.unescape(value) for name, value in fields.items()}
     assert "kept 1 turn" in client.post("/agent-capture/keep", sent, headers=HTMX).content.decode()
+
+
+def test_after_keeping_the_page_says_how_much_is_kept_at_once_and_on_every_visit(
+    client: Client, capture_redis: redis.Redis
+) -> None:  # VW-5
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.captured("nit", 2), hands.fallback("nit", 3)])
+    before = client.get("/agent-capture", HAND).content.decode()
+    assert ("<span>expires in 23 h</span>" in before, ">kept " in before) == (True, False)
+    for said in (keep(client, "rocky"), client.get("/agent-capture", HAND).content.decode()):
+        assert "<span>kept 1 of 2 turns</span><span>the rest expires in 23 h</span>" in said
+        assert "1 turn of Rocky, until they are let go." in said
+    assert 'id="hand-facts" hx-swap-oob="true"' in keep(client, "nit")
+    after = client.get("/agent-capture", HAND).content.decode()
+    assert ("<span>kept 2 of 2 turns</span>" in after, "expires in" in after) == (True, False)
+    assert "hx-swap-oob" not in after
+
+
+def test_kept_hands_are_a_list_of_their_own_last_kept_first(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-1, VW-5
+    assert "No hand is kept." in client.get("/agent-capture?only=kept").content.decode()
+    for number in (184, 185, 186):
+        hands.store(capture_redis, [hands.captured("rocky", 1)], hand=number)
+    for number in ("185", "184"):
+        client.post("/agent-capture/keep", {"table": "T-4", "hand": number, "agent": "rocky"})
+    response = client.get("/agent-capture?only=kept")
+    assert_valid_html(response)
+    said = response.content.decode()
+    assert re.findall(r">T-4:(\d+)</a>", said) == ["184", "185"]
+    assert '<a href="/agent-capture?only=kept" aria-current="true">kept</a>' in said
+    assert "data-live" not in said  # newly played hands are no news to it
+
+
+def test_nobodys_agents_kept_turns_are_let_go_of_by_an_operator_who_is_asked_first(
+    client: Client, capture_redis: redis.Redis
+) -> None:  # VW-5, SF-1
+    hands.store(capture_redis, [hands.captured("rocky", 1), hands.captured("my agent", 2)])
+    keep(client, "")
+    said = client.get("/agent-capture", HAND).content.decode()
+    ways = [html.unescape(url) for url in re.findall(r'href="(/agent-capture/unkeep[^"]*)"', said)]
+    assert ways == ["/agent-capture/unkeep?table=T-4&hand=184&agent=my%20agent"]  # Rocky's owner has a page for it
+    question = client.get(ways[0])
+    assert_valid_html(question)
+    assert ("1 turn of my agent" in question.content.decode(), AgentCallRecord.objects.count()) == (True, 2)
+    done = client.post("/agent-capture/unkeep", HAND | {"agent": "my agent"}, follow=True)
+    assert "1 turn no longer kept." in done.content.decode()
+    assert "Nothing of this hand is kept" in client.get(ways[0]).content.decode()
+    assert client.post("/agent-capture/unkeep", HAND | {"agent": "rocky"}).status_code == 404
+    assert [row.agent_id for row in AgentCallRecord.objects.all()] == ["rocky"]
+    deeds = AuditEntry.objects.filter(deed=Deed.UNKEPT).values_list("actor_name", "agent_id")
+    assert list(deeds) == [("operator", "my agent")]
+
+
+@pytest.mark.parametrize("asked", [{}, {"table": "T-4"}, HAND, HAND | {"agent": "a\0"}])
+def test_letting_go_of_nothing_in_particular_is_refused(client: Client, asked: dict[str, str]) -> None:  # SF-4
+    assert client.get("/agent-capture/unkeep", asked).status_code == 400
+    assert client.post("/agent-capture/unkeep", asked).status_code == 400

@@ -81,6 +81,10 @@ CAPTURE = {
             data={"table": "T-1", "hand": "7", "agent": "rocky"},
         ),
     ],
+    "agent-capture/unkeep": [
+        operators(f"/agent-capture/unkeep?{HAND}&agent=nobodys"),
+        operators(f"/agent-capture/unkeep?{HAND}&agent=rocky", GONE),
+    ],
 }
 INTERNAL = {
     "internal/schema": [service("/internal/schema")],
