@@ -62,6 +62,7 @@ class FactoryRun(models.Model):
     # A run that was read from somebody's file: the format, and (owner, format, session id) as a hash. Null here.
     source_format = models.CharField(max_length=40, blank=True)
     import_identity = models.CharField(max_length=64, null=True, blank=True, unique=True)
+    imported_at = models.DateTimeField(null=True, blank=True, help_text="first; null too where it is not recorded")
 
     class Meta:
         db_table = "factory_runs"

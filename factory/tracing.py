@@ -227,6 +227,7 @@ class FoundRun:
                 "workspace": session.workspace,
                 "started_at": session.started_at,
                 "state": State.SUCCEEDED,
+                "imported_at": timezone.now(),
             },
         )
         return cls(FactoryRun.objects.select_for_update().get(pk=run.pk))

@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
@@ -40,7 +41,7 @@ def _upload(request: HttpRequest) -> HttpResponse:
 
 def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
     messages.error(request, plain(sentence))
-    return redirect("factory")
+    return redirect(f"{reverse('factory')}?read#read")
 
 
 def _counted(report: FileReport) -> str:

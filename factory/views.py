@@ -71,7 +71,7 @@ def runs(request: HttpRequest) -> HttpResponse:
         newer_url=_link(kept, after=page.newer) if page.newer else "",
         older_url=_link(kept, before=page.older) if page.older else "",
     )
-    found = {"rows": page.rows, "pager": pager, "searched": bool(kept)}
+    found = {"rows": page.rows, "pager": pager, "searched": bool(kept), "reading": "read" in request.GET}
     return render(request, "factory/runs.html", {"form": form, "states": State.values, **found})
 
 

@@ -90,3 +90,42 @@ def test_an_attempt_of_a_session_without_phases_is_named_by_its_number_alone(own
     assert "<h1>Attempt 2</h1>" in html
     assert ", turn" not in text_of(html)
     assert "1 turn" not in text_of(page(owner, f"/factory/runs/{run.pk}"))
+
+
+def test_a_session_file_is_brought_by_a_button_beside_the_title_also_where_there_is_no_run(owner: Client) -> None:
+    # IM-1 VW-6
+    html = page(owner, "/factory")
+    title = html.index("<h1>Factory runs</h1>")
+    assert html.index('<a class="button push" href="/factory?read#read">Read a session file</a>') < title + 200
+    assert 'type="file"' not in html
+    empty = html[html.index("No run yet.") :]
+    assert '<a href="/factory?read#read">' in empty
+    opened = page(owner, "/factory?read")
+    assert opened.index('id="read"') < opened.index('type="file"') < opened.index('role="search"')
+
+
+def test_a_file_that_was_refused_leads_back_to_the_form(owner: Client) -> None:  # SF-4
+    response = owner.post("/factory/import", {})
+    assert response.headers["Location"] == "/factory?read#read"
+
+
+def test_lists_say_when_a_session_was_imported_beside_when_it_began(owner: Client) -> None:  # IM-1
+    bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl")
+    for path in ("/factory", "/"):
+        said = text_of(page(owner, path))
+        assert "imported just now" in said and "begun " in said, path
+
+
+def test_when_an_older_site_imported_a_session_is_not_guessed(owner: Client) -> None:  # IM-1
+    run = bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl")
+    FactoryRun.objects.filter(pk=run.pk).update(imported_at=None)
+    for path in ("/factory", "/"):
+        said = text_of(page(owner, path))
+        assert "ago imported" in said and "imported just now" not in said, path
+
+
+def test_bringing_a_session_again_leaves_the_time_of_the_first_import() -> None:  # IM-2
+    User.objects.create_user("ada")
+    first = bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at
+    assert first is not None
+    assert bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at == first
