@@ -272,11 +272,11 @@ def ben_brings_a_session_of_his_own(day: Day) -> None:  # IM-1
     ben = day.ben
     ben.goes_to("Factory")
     ben.reads("No run yet.")
-    ben.main.get_by_text("Read a session file").click()
+    ben.follows("Read a session file")
     ben.page.get_by_label("File", exact=True).set_input_files(SESSION)
     ben.presses("Import")
     ben.reads("session.jsonl: ", " shown")
-    ben.page.get_by_role("link", name=re.compile("^1 ")).click()
+    ben.main.get_by_role("table").get_by_role("link").first.click()
     drawer = ben.page.get_by_role("complementary", name="Attempt")
     ben.reads("Imported from", where=drawer)
     ben.looks_around()
