@@ -61,15 +61,25 @@ def choose(rules: Rules, felt: Appraisal, chance: float) -> Action:
     Utility: arousal, plus how well the action's valence fits the appraisal's (an action of valence 0 fits strong
     feelings of either kind), minus its effort; 0 for doing nothing.
     """
-    utilities = [_utility(action, felt) / rules.temperature for action in rules.actions]
-    most = max(utilities)  # taken off, or a low temperature would overflow
-    weights = [math.exp(utility - most) for utility in utilities]
+    weights = _weights(rules, felt)
     left = chance * sum(weights)
     for action, weight in zip(rules.actions, weights, strict=True):
         left -= weight
         if left < 0:
             return action
     return rules.actions[-1]
+
+
+def odds(rules: Rules, felt: Appraisal) -> dict[str, float]:
+    """Of each action, in the study's order, the share of the chances in which `choose` takes it."""
+    weights = _weights(rules, felt)
+    return {action.name: weight / sum(weights) for action, weight in zip(rules.actions, weights, strict=True)}
+
+
+def _weights(rules: Rules, felt: Appraisal) -> list[float]:
+    utilities = [_utility(action, felt) / rules.temperature for action in rules.actions]
+    most = max(utilities)  # taken off, or a low temperature would overflow
+    return [math.exp(utility - most) for utility in utilities]
 
 
 def persuade(beliefs: Sequence[Belief], shown: Presentation, influence: float, rules: Rules) -> tuple[Belief, ...]:

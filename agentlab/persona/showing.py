@@ -7,7 +7,11 @@ from itertools import pairwise
 from statistics import median
 
 from agentlab.common.charts import LineChart, Marker, Series
+from agentlab.persona.events import Reacted
+from agentlab.persona.reaction import Appraisal, choose, odds
 from agentlab.persona.reading import Trajectories
+from agentlab.persona.rules import Rules
+from agentlab.persona.values import draw
 
 ROWS = 200  # of a table beside a chart; the CSV has them all
 
@@ -50,7 +54,7 @@ def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
         lines = found.lines[topic]
         if len(lines) > 1:
             columns += [f"{topic}, lowest", f"{topic}, median", f"{topic}, highest"]
-            values += [found.over_personas(topic, choose) for choose in _SPREAD]
+            values += [found.over_personas(topic, reduce) for reduce in _SPREAD]
         if chosen in lines:
             columns.append(f"{topic}, {name}")
             values.append(lines[chosen])
@@ -86,6 +90,33 @@ def reaction_table(counted: dict[str, dict[int, int]], turns: Sequence[int]) -> 
     binned = [_binned(counted[action], turns) for action in actions]
     rows = [[str(turn), *map(str, counts)] for turn, *counts in zip(turns[1:], *binned, strict=True)]
     return Table(["turn", *actions], rows[:ROWS], max(0, len(rows) - ROWS)) if actions else Table(["turn"], [])
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How arithmetic came to an action: each action's share of the chances, and the `chance` in [0, 1) that fell."""
+
+    shares: dict[str, float]
+    chance: float
+
+
+def drawn(reacted: Reacted, rules: Rules, study_sha256: str, key: str) -> Draw | None:
+    """The draw that decided a reaction, made again from what is recorded of it. None where the model decided, and where
+    it does not give the recorded action: then it is not what decided."""
+    felt = Appraisal(reacted.arousal, reacted.appraisal, influence=0.0)
+    chance = draw(study_sha256, key, reacted.shown.turn)
+    if reacted.tier != "A" or choose(rules, felt, chance).name != reacted.action:
+        return None
+    return Draw(odds(rules, felt), chance)
+
+
+def distance(value: float, limit: float | None) -> str:
+    """A probe's distance, `0.15`; with as many more digits as it takes to see whether it is beyond the limit."""
+    for digits in range(2, 17):
+        text = f"{value:.{digits}f}"
+        if limit is None or (float(text) > limit) == (value > limit):
+            return text
+    return repr(value)
 
 
 def signed(value: float) -> str:

@@ -72,6 +72,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
         "unread": found.unread,
         "reactions": showing.reaction_charts(counted, turns),
         "reaction_table": showing.reaction_table(counted, turns),
+        "drift_above": made.rules.drift_above if made else None,
         "probe_counts": reading.probe_counts(run),
         "probe_turns": _probe_turns(run, made),
         "drifts": _named(run, reading.probes(run, drifted=True, limit=20)),
@@ -137,6 +138,7 @@ def persona(request: HttpRequest, number: int, key: str) -> HttpResponse:
         "memories": memories[:MEMORIES],
         "more_memories": max(0, len(memories) - MEMORIES),
         "probes": reading.probes(run, who.number),
+        "drift_above": made.rules.drift_above if made else None,
         "reacted": sorted((a, sum(c.values())) for a, c in reading.reactions(run, who.number).items()),
     }
     return render(request, "persona/persona.html", context)
@@ -153,7 +155,9 @@ def turn(request: HttpRequest, number: int, key: str, turn: int) -> HttpResponse
         "run": run,
         "who": who,
         "page": page,
-        "tau": made.rules.tau if made else None,
+        "rules": made.rules if made else None,
+        "drift_above": made.rules.drift_above if made else None,
+        "draw": _draw(run, who, page, made),
         "last": reading.last_turn_of(run, who.number),
         "blocks": _blocks(run, who, page),
     }
@@ -294,6 +298,10 @@ def _probe_turns(run: StudyRun, made: StudyHead | None) -> int:
     """The turn of the first probe; 0 where there will be none."""
     every = made.rules.probe_every if made else 0
     return every if every <= run.turns_each else 0
+
+
+def _draw(run: StudyRun, who: StudyPersona, page: TurnPage, made: StudyHead | None) -> showing.Draw | None:
+    return showing.drawn(page.reacted, made.rules, run.study_sha256, who.key) if page.reacted and made else None
 
 
 def _named(run: StudyRun, rows: list[reading.ProbeRow]) -> list[dict[str, Any]]:

@@ -1,11 +1,18 @@
-"""`{% load persona %}`: how a stance and a profile's field are written."""
+"""`{% load persona %}`: how a stance, a share, a distance and a profile's field are written."""
 
 from django import template
 
-from agentlab.persona.showing import signed
+from agentlab.persona.showing import distance, signed
 
 register = template.Library()
 register.filter("signed", signed)
+register.filter("distance", distance)
+
+
+@register.filter
+def percent(share: float) -> str:
+    """`41.25 %`."""
+    return f"{100 * share:.2f} %"
 
 
 @register.filter
