@@ -69,6 +69,7 @@ def publish(request: HttpRequest, agent_id: str) -> HttpResponse:
         else:
             return redirect("version", agent.pk, made.pk)
     context = {"agent": agent, "tab": "versions", "inside": True, "form": form, "skills": skills, "is_owner": True}
+    context["failed"] = request.method == "POST"
     return render(request, "agents/publish.html", context)
 
 

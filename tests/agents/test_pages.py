@@ -1,5 +1,8 @@
 """The owner's pages: making, publishing, whispering."""
 
+import re
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
@@ -114,7 +117,32 @@ def test_what_cannot_be_published_is_said_on_the_page_and_not_published(
 ) -> None:  # SF-4
     response = client.post("/agents/rocky/versions/new", bad)
     assert (response.status_code, AgentVersion.objects.count()) == (200, 0)
-    assert "form-error" in response.content.decode()
+    assert 'class="flash error problems" role="alert"' in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("bad", "place", "words"),
+    [
+        ({"strategy": "x" * 20_001}, "id_strategy", "Strategy"),
+        ({"model": "gpt-5"}, "id_model", "Model"),
+        ({"skills": [("Odds", "t" * 8_001)]}, "id_skill-0-text", "Skill 1, Text"),
+        ({"skills": [("Odds", "Count."), ("Bare", "")]}, "id_skill-1-name", "Skill 2"),
+    ],
+)
+def test_what_is_wrong_with_a_version_is_said_at_the_top_and_leads_to_its_field(
+    client: Client, rocky: Agent, bad: dict[str, Any], place: str, words: str
+) -> None:  # VW-7
+    said = form(bad.pop("skills", []), **bad)
+    html = client.post("/agents/rocky/versions/new", said).content.decode()
+    summary = html[html.index('role="alert" tabindex="-1" autofocus') : html.index('<form method="post" class="wide"')]
+    assert f'<a href="#{place}">{words}</a>: ' in summary
+    field = re.search(rf'<(?:input|textarea)[^>]*id="{place}"[^>]*>', html)
+    assert field
+    if words != "Skill 2":  # that one is about two fields
+        assert 'aria-invalid="true"' in field[0]
+        described = re.search(r'aria-describedby="[^"]*?(\S+_error)"', field[0])
+        assert described and f'id="{described[1]}"' in html
+    assert "autofocus" not in client.get("/agents/rocky/versions/new").content.decode()
 
 
 @pytest.mark.parametrize("model", ["gpt-5", "answers:/etc/passwd", "openai:", "openai:a b", "House"])
