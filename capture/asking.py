@@ -56,8 +56,10 @@ def asked_turn(query: Mapping[str, str]) -> AskedTurn:
 
 
 def whole_number(text: str, name: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,19}", text, re.ASCII):
+    if not re.fullmatch(r"[0-9]+", text, re.ASCII):
         raise BadQuestion(f"{name} must be a whole number.")
+    if len(text) > 19:  # longer than any number that a store holds
+        raise BadQuestion(f"{name} is too large a number.")
     return int(text)
 
 

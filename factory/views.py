@@ -81,7 +81,10 @@ def _run_query(form: dict[str, str]) -> RunQuery:
         raise ValueError("A search cannot hold the character NUL.")
     if form["state"] and form["state"] not in State.values:
         raise ValueError(f"A run is {', '.join(State.values[:-1])} or {State.values[-1]}.")
-    return RunQuery(form["q"], form["model"], form["state"], _day(form["since"]), _day(form["until"]))
+    since, until = _day(form["since"]), _day(form["until"])
+    if since and until and since > until:
+        raise ValueError(f"From {since} is after To {until}: no day lies between them.")
+    return RunQuery(form["q"], form["model"], form["state"], since, until)
 
 
 def _day(text: str) -> date | None:

@@ -281,7 +281,7 @@ def test_kept_hands_still_load_when_redis_is_silent(
         ("table=T-4", "Which hand?"),
         ("table=T-4&hand=x", "must be a whole number"),
         ("table=T-4&hand=-1", "must be a whole number"),
-        ("table=T-4&hand=99999999999999999999", "must be a whole number"),
+        ("table=T-4&hand=99999999999999999999", "The hand is too large a number"),
         ("table=T-4&hand=9999999999999999999", "whole number from 0"),
         ("hand=7", "The table must be text"),
         ("table=a%00b&hand=7", "holds a character that no id has"),

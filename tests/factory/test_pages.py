@@ -428,6 +428,12 @@ def test_a_search_that_cannot_be_read_is_a_sentence(owner: Client, query: str) -
     assert "form-error" in page(owner, f"/factory?{query}", 400)
 
 
+def test_a_first_day_after_the_last_is_said_and_not_an_empty_list(owner: Client) -> None:  # SF-4
+    html = page(owner, "/factory?since=2026-12-01&until=2026-11-01", 400)
+    assert "From 2026-12-01 is after To 2026-11-01" in html and "No run matches" not in html
+    page(owner, "/factory?since=2026-12-01&until=2026-12-01")
+
+
 def test_an_empty_list_says_what_to_do(owner: Client) -> None:
     assert "manage.py factory run" in page(owner, "/factory")
 
