@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from agentlab import local_run
 from agentlab.agents import demo
-from agentlab.common.help import show_examples
+from agentlab.common.commands import show_examples
 from agentlab.local import make_private
 from agentlab.local_run import UpError
 from agentlab.private_redis import PrivateRedisError

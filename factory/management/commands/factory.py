@@ -5,18 +5,18 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
 
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
 
+from agentlab.common.commands import add_verb, owner_named
 from agentlab.common.local_site import prepare
+from agentlab.common.numbers import counted
 from agentlab.common.text import first_line, on_a_terminal
 from factory.importers.found import Counts
 from factory.importing import FileReport, ImportRefused, import_path
@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | import | reconcile")
-        run = _verb(verbs, "run", "carry a request through a workflow's phases", RUN_EXAMPLES)
+        run = add_verb(verbs, "run", "carry a request through a workflow's phases", RUN_EXAMPLES)
         run.add_argument("request", metavar="REQUEST", help="the request itself, or the path of a file that holds it")
         kind = run.add_mutually_exclusive_group()
         kind.add_argument("--text", dest="force", action="store_const", const="text", help="REQUEST is the request")
@@ -69,7 +69,7 @@ class Command(BaseCommand):
         run.add_argument("--owner", metavar="USER", help="whose run this is; without one only operators see it")
         run.add_argument("--check", metavar="CMD", help="a shell command that must succeed after the work")
         run.add_argument("--json", action="store_true", help="the last line is a JSON object: run, state, attempts")
-        bring = _verb(
+        bring = add_verb(
             verbs, "import", "read session files as runs: pi, Claude Code, inspect, older traces", IMPORT_EXAMPLES
         )
         bring.add_argument(
@@ -77,7 +77,7 @@ class Command(BaseCommand):
         )
         bring.add_argument("--owner", metavar="USER", help="whose runs these are; without one only operators see them")
         bring.add_argument("--json", action="store_true", help="a JSON object a file, a line each")
-        reconcile = _verb(
+        reconcile = add_verb(
             verbs, "reconcile", "remove what no attempt owns, end runs whose process died", RECONCILE_EXAMPLES
         )
         reconcile.add_argument("--dry-run", action="store_true", help="say what would be done")
@@ -85,7 +85,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, verb: str, **options: Any) -> None:
         try:
-            _check_schema()
+            prepare()
             store = snapshot_store()
             if verb == "run":
                 self._run(store, **options)
@@ -105,7 +105,7 @@ class Command(BaseCommand):
     def _run(self, store: SnapshotStore, **options: Any) -> None:
         provider = provider_for(options["provider"])
         request = _request(options["request"], options["force"])
-        owner_id = _owner(options["owner"])
+        owner = owner_named(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
         say = _speaker(options["json"])
         for signum in (signal.SIGINT, signal.SIGTERM):
@@ -117,21 +117,21 @@ class Command(BaseCommand):
         say(_took(request))
         if options["provider"].partition(":")[0] == "rehearsal":
             say("provider: rehearsal, which asks no model and does no real work; --provider names another")
-        run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner_id, progress=say)
+        run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner, progress=say)
         if options["json"]:
             self.stdout.write(json.dumps(_report(run_id, end)))
         else:
-            attempts = f"{len(end.sent)} attempt{'' if len(end.sent) == 1 else 's'}"
+            attempts = counted(len(end.sent), "attempt")
             self.stdout.write(f"run {run_id} {end.state}, {attempts}: /factory/runs/{run_id}")
         if end.state != "succeeded":
             said = _one_line(f"run {run_id} {end.state}: {end.reason}")
             raise CommandError(said, returncode=EXIT_CODES[end.state])
 
     def _import(self, **options: Any) -> None:
-        owner_id = _owner(options["owner"])
+        owner = owner_named(options["owner"])
         refused = []
         for name in options["files"]:
-            for report in _reports(name, owner_id):
+            for report in _reports(name, owner):
                 if report.error:
                     refused.append(on_a_terminal(f"{report.file}: {report.error}"))
                 if options["json"]:
@@ -165,13 +165,6 @@ def _interrupt_once(signum: int, frame: object) -> None:
     for one in (signal.SIGINT, signal.SIGTERM):
         signal.signal(one, signal.SIG_IGN)
     raise KeyboardInterrupt
-
-
-def _verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(
-        name, help=what, description=what, epilog=f"examples:{examples}", formatter_class=RawDescriptionHelpFormatter
-    )
-    return parser
 
 
 def _one_line(text: str) -> str:
@@ -224,24 +217,6 @@ def _counted(report: Reconciled) -> str:
         f"{len(report.young)} folders left as too young, {len(report.missing)} snapshots missing, "
         f"{report.evicted} evicted, {len(report.interrupted)} runs ended"
     )
-
-
-def _check_schema() -> None:
-    """A local site's database is brought up to date; any other must be so. Raises CommandError where it is not."""
-    prepare()
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise CommandError("the database's schema is not up to date: `manage.py migrate` first")
-
-
-def _owner(name: str | None) -> int | None:
-    if name is None:
-        return None
-    users = get_user_model()
-    user = users.objects.filter(**{users.USERNAME_FIELD: name}).first() if name.isprintable() else None
-    if user is None:
-        raise CommandError(f"there is no user {name!r}")
-    return int(user.pk)
 
 
 def _imported(report: FileReport) -> str:

@@ -20,7 +20,7 @@ from agentlab.agents.base_prompt import BASE_PROMPT
 from agentlab.agents.ledger import SpoolError
 from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.common import local_site
-from agentlab.common.help import show_examples
+from agentlab.common.commands import show_examples
 from agentlab.common.text import on_a_terminal
 from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS

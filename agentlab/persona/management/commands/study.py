@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import time
-from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,12 +13,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.core.management import BaseCommand, CommandError
 from django.core.management.base import OutputWrapper
 from django.db import DatabaseError
 
+from agentlab.common.commands import add_verb, owner_named
 from agentlab.common.local_site import prepare
+from agentlab.common.numbers import duration
 from agentlab.common.text import on_a_terminal
 from agentlab.persona import exporting, runs
 from agentlab.persona.adapters import paid
@@ -59,10 +60,10 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | resume | verify | export")
-        run = _verb(verbs, "run", "run a study file (YAML or JSON)", RUN_EXAMPLES)
+        run = add_verb(verbs, "run", "run a study file (YAML or JSON)", RUN_EXAMPLES)
         run.add_argument("file", type=Path, metavar="FILE", help="its keys: agentlab/persona/README.md")
         run.add_argument("--owner", metavar="USER", help="whose study it is; without one only operators see it")
-        resume = _verb(verbs, "resume", "go on with a study that was stopped or killed", RESUME_EXAMPLES)
+        resume = add_verb(verbs, "resume", "go on with a study that was stopped or killed", RESUME_EXAMPLES)
         for verb in (run, resume):
             verb.add_argument("--executor", default="inline", metavar="WHERE", help=f"{SHAPES} (default: inline)")
             verb.add_argument(
@@ -73,9 +74,9 @@ class Command(BaseCommand):
                 help="of silence until a job is given again (default: %(default)g)",
             )
             verb.add_argument("--json", action="store_true", help="end with one line of JSON on standard output")
-        check = _verb(verbs, "verify", "replay the trace and compare with the checkpoints", VERIFY_EXAMPLES)
+        check = add_verb(verbs, "verify", "replay the trace and compare with the checkpoints", VERIFY_EXAMPLES)
         check.add_argument("--json", action="store_true", help="one line of JSON on standard output")
-        export = _verb(verbs, "export", "write the study as lines of JSON to standard output", EXPORT_EXAMPLES)
+        export = add_verb(verbs, "export", "write the study as lines of JSON to standard output", EXPORT_EXAMPLES)
         for verb in (resume, check, export):
             verb.add_argument("id", type=int, metavar="NUMBER", help="the study's number, as `run` and /personas say")
 
@@ -92,7 +93,7 @@ class Command(BaseCommand):
     def _run(self, options: dict[str, Any]) -> None:
         study = read_study(options["file"])
         prepare()
-        owner = _user(options["owner"])
+        owner = owner_named(options["owner"])
         self._go(options, lambda: runs.create(study, executor=options["executor"], owner_id=owner))
 
     def _resume(self, options: dict[str, Any]) -> None:
@@ -194,7 +195,7 @@ class _Meter:
             self._out.write("\r\x1b[K", ending="")
 
     def turns(self, progress: Progress) -> None:
-        left = f", {_spelled(progress.left)} left" if progress.rate else ""
+        left = f", {duration(progress.left * 1000)} left" if progress.rate else ""
         failed = f", {progress.failed} personas failed" if progress.failed else ""
         self._say(f"{progress.done} of {progress.total} turns, {progress.rate:.0f} a second{left}{failed}")
 
@@ -230,13 +231,6 @@ def _until_told(runner: Runner) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
-    parser: ArgumentParser = verbs.add_parser(
-        name, help=what, description=what, epilog=f"examples:{examples}", formatter_class=RawDescriptionHelpFormatter
-    )
-    return parser
-
-
 def _seconds(text: str) -> float:
     try:
         seconds = float(text)
@@ -245,23 +239,3 @@ def _seconds(text: str) -> float:
     if not seconds >= 1:
         raise ArgumentTypeError("a number of seconds, 1 or more")
     return seconds
-
-
-def _user(name: str | None) -> int | None:
-    if name is None:
-        return None
-    user = get_user_model().objects.filter(username=name).first()
-    if user is None:
-        raise CommandError(f"there is no user {name!r}")
-    return int(user.pk)
-
-
-def _spelled(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min"
-        if minutes >= 60
-        else f"{minutes} min {rest} s"
-        if minutes
-        else f"{rest} s"
-    )
