@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from agentlab.common.numbers import counted
 from factory.extraction import extract_task
 from factory.items import PacketItem
 
@@ -254,7 +255,7 @@ def _group(attempt: AttemptFacts, delivery: Literal["inline", "path_reference", 
     if not items:
         return Group(items, "none on this dispatch")
     kept = sum(one.item.capture_status == "captured" for one in listed)
-    answer = f"{_some(len(listed), _COUNTED[delivery])} · {DELIVERED[delivery]}"
+    answer = f"{counted(len(listed), _COUNTED[delivery])} · {DELIVERED[delivery]}"
     if kept < len(listed):
         answer += f" · {kept} captured"
     return Group(items, f"{answer}; how many more is unknown" if incomplete else answer)
@@ -265,7 +266,7 @@ def _inherited(attempt: AttemptFacts, prior: PriorTurns) -> Inherited:
     items = tuple(one for one in attempt.inputs if one.item.delivery_mode == "session_history")
     answer, notes = _inheritance(attempt, prior)
     if items:
-        answer += f" · {_some(len(items), 'input')} in the session's history"
+        answer += f" · {counted(len(items), 'input')} in the session's history"
     previous = by_id.get(attempt.previous_turn_attempt_id or "") or (prior.turns[-1] if prior.turns else None)
     retried = by_id.get(attempt.retry_of_attempt_id or "")
     return Inherited(prior.turns, previous, retried, Group(items, answer), notes)
@@ -279,9 +280,9 @@ def _inheritance(attempt: AttemptFacts, prior: PriorTurns) -> tuple[str, tuple[s
         return "none: the first turn of its session", ()
     if attempt.turn_index is not None and attempt.turn_index - 1 > earlier:
         missing = attempt.turn_index - 1 - earlier
-        return f"{_some(attempt.turn_index - 1, 'earlier turn')}, {missing} of them not recorded", (OPAQUE,)
+        return f"{counted(attempt.turn_index - 1, 'earlier turn')}, {missing} of them not recorded", (OPAQUE,)
     if earlier:
-        return _some(earlier, "earlier turn"), (OPAQUE,)
+        return counted(earlier, "earlier turn"), (OPAQUE,)
     if attempt.session_id is None:
         return "not recorded: the session is unknown", (OPAQUE,)
     return "no earlier turn is recorded", (OPAQUE,)
@@ -305,7 +306,3 @@ def _accounting(attempt: AttemptFacts) -> str:
     if attempt.coverage == "complete" and not own:
         return NOTHING_SUPPLIED
     return ""
-
-
-def _some(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")

@@ -454,7 +454,7 @@ def test_sums_beyond_32_bits_are_shown(owner: Client, ada: User) -> None:  # FA-
         for number in (1, 2)
     )
     assert "6,000,000,000 / 6,000,000,000" in page(owner, "/factory")
-    assert "3,000,000,000/3,000,000,000" in page(owner, f"/factory/runs/{row.pk}")
+    assert "3,000,000,000 / 3,000,000,000" in page(owner, f"/factory/runs/{row.pk}")
 
 
 # Weight ----------------------------------------------------------------------------------------------------------
