@@ -17,6 +17,7 @@ KEPT = "kept"  # a list of its own, by when they were kept; beside what ONLY nar
 
 NONE_SUCH = {  # why a narrowed list is empty
     "clamped": "No turn is known to have been clamped. Of turns from before this was written down, it is not known.",
+    "reconnected": "No agent is known to have come back in the middle of a hand. Of older turns it is not known.",
     "fallback": "Every turn was decided: none fell back.",
     "lost": "No recorded turn was lost.",
     "kept": "No hand is kept. Keep one on its page, within a day of its being played.",
@@ -33,6 +34,7 @@ class Row:
     fallbacks: int
     fallback_only: bool
     clamped: int | None
+    reconnected: int | None
     lost: int
     kept: int
     open: bool
@@ -113,6 +115,7 @@ def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: 
         hand.fallbacks,
         hand.fallback_only,
         hand.clamped,
+        hand.reconnected,
         hand.lost,
         hand.kept,
         is_open,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agentlab.agents.models import ChoiceChange
+from agentlab.agents.models import ChoiceChange, TurnNote
 from agentlab.common.text import TextBlock, contains
 from capture import wording
 from capture.changes import Callout, changes, note
@@ -19,6 +19,7 @@ from capture.turns import Turn
 # All responses of a hand together may take this much of its page (PF-4: 250 KB for forty turns of about 5 KB).
 RESPONSES_BYTES = 20_000
 LEAST_INLINE_BYTES = 400
+NOTE_WORDS = {TurnNote.RECONNECTED: "RECONNECTED?", TurnNote.LOG_GAP: "LOG GAP"}
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ class TurnPanel:
 
     @property
     def words(self) -> list[str]:
-        """Its notes in a word each."""
-        return list(dict.fromkeys(callout.word for callout in self.callouts if callout.word))
+        """Its notes in a word each; one that the ledger has stays when the record that shows it is gone."""
+        noted = NOTE_WORDS.get(self.view.note or "", "")
+        return list(dict.fromkeys(word for word in [*(one.word for one in self.callouts), noted] if word))
 
     @property
     def lost(self) -> bool:

@@ -28,7 +28,7 @@ SHARED_FACTS = (
 )
 LEDGER_FACTS = (
     *SHARED_FACTS,
-    *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "duration_ms", "played_at"),
+    *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason", "duration_ms", "played_at", "note"),
 )
 
 
@@ -60,6 +60,7 @@ class TurnView:
     duration_ms: int | None = None
     played_at: datetime | None = None
     change: str | None = None  # the ledger's words; its "" (nothing changed) is as good as None
+    note: str | None = None  # the ledger's word for what is odd about what it knew; None as above
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,9 @@ class _Stored:
             scope["agent_id"] = agent_id
         rows = InferenceCharge.objects.filter(**scope).values("agent_id", "action_index", *LEDGER_FACTS)
         self.charges: dict[Place, dict[str, Any]] = {
-            (row.pop("action_index"), row.pop("agent_id")): row | {"change": row["change"] or None} for row in rows
+            (row.pop("action_index"), row.pop("agent_id")): row
+            | {"change": row["change"] or None, "note": row["note"] or None}
+            for row in rows
         }
         # Their content is fetched only where the buffer has no whole record.
         self.kept: dict[Place, int] = {

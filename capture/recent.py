@@ -16,7 +16,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from agentlab.agents.models import CaptureOutcome, ChoiceChange, InferenceCharge
+from agentlab.agents.models import CaptureOutcome, ChoiceChange, InferenceCharge, TurnNote
 from capture.models import AgentCallRecord
 
 MOST_HANDS = 100  # in one page of a list
@@ -26,6 +26,7 @@ ONLY = {  # what a list may be narrowed to: hands in which at least one turn is 
     "clamped": Q(change=ChoiceChange.CLAMP),
     "fallback": Q(is_fallback=True),
     "lost": Q(capture_outcome__in=LOST),
+    "reconnected": Q(note=TurnNote.RECONNECTED),
 }
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
@@ -47,6 +48,7 @@ class RecentHand:
     last_played_at: datetime
     agent_version_ids: list[str] = field(default_factory=list)  # that played, in the order of their first action
     clamped: int | None = None  # turns that are known to be; None where none is and it is not known of all
+    reconnected: int | None = None  # turns whose memory seems to have begun in the middle of the hand; None likewise
 
     @property
     def fallback_only(self) -> bool:
@@ -54,7 +56,8 @@ class RecentHand:
 
     def has(self, only: str) -> bool:
         """Whether a list that is narrowed to `only`, a key of ONLY, has this hand."""
-        return bool({"clamped": self.clamped, "fallback": self.fallbacks, "lost": self.lost}[only])
+        counts = {"clamped": self.clamped, "reconnected": self.reconnected}
+        return bool((counts | {"fallback": self.fallbacks, "lost": self.lost})[only])
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +207,7 @@ def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict
         wanted |= Q(table_id=table_id, hand_number=hand_number)
     names = ["table_id", "hand_number", "agent_id", "agent_version_id"]
     if rows.model is InferenceCharge:
-        names += ["action", "change", "is_fallback", "capture_outcome", "played_at"]
+        names += ["action", "change", "note", "is_fallback", "capture_outcome", "played_at"]
     found: dict[HandId, list[dict[str, Any]]] = defaultdict(list)
     for row in rows.filter(wanted).order_by("action_index", "agent_id").values(*names):
         found[row["table_id"], row["hand_number"]].append(row)
@@ -226,6 +229,7 @@ def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: 
             dict.fromkeys(row["agent_version_id"] for row in [*charges, *records] if row["agent_version_id"])
         ),
         clamped=_clamped(charges),
+        reconnected=_reconnected(charges),
     )
 
 
@@ -233,4 +237,10 @@ def _clamped(charges: list[dict[str, Any]]) -> int | None:
     """A row from before there was a word for it leaves open whether its turn was; a fallback was not."""
     count = sum(charge["change"] == ChoiceChange.CLAMP for charge in charges)
     all_known = charges and all(charge["change"] is not None or charge["is_fallback"] for charge in charges)
+    return count if count or all_known else None
+
+
+def _reconnected(charges: list[dict[str, Any]]) -> int | None:
+    count = sum(charge["note"] == TurnNote.RECONNECTED for charge in charges)
+    all_known = charges and all(charge["note"] is not None for charge in charges)
     return count if count or all_known else None

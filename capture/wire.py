@@ -47,6 +47,7 @@ class TurnJson(msgspec.Struct, rename="camel", kw_only=True):
     asked_amount: Text | Number | UnsetType = UNSET
     choice_source: str | UnsetType = UNSET
     change: str | UnsetType = UNSET
+    note: str | UnsetType = UNSET
     model: Text | UnsetType = UNSET
     routing: Text | UnsetType = UNSET
     agent_version_id: str | UnsetType = UNSET
@@ -83,6 +84,7 @@ class RecentHandJson(msgspec.Struct, rename="camel"):
     last_played_at: datetime
     agent_version_ids: list[str] = []
     clamped: int | UnsetType = UNSET
+    reconnected: int | UnsetType = UNSET
 
 
 class RecentHandsJson(msgspec.Struct, rename="camel"):
@@ -131,7 +133,7 @@ class UnpinJson(msgspec.Struct, rename="camel"):
 
 VIEW_FACTS = (
     *SHARED_FACTS,
-    *("duration_ms", "played_at", "capture_outcome", "capture_reason", "fallback_reason", "damaged"),
+    *("duration_ms", "played_at", "capture_outcome", "capture_reason", "fallback_reason", "damaged", "note"),
 )
 RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "renderer", "captured_at")
 
@@ -269,6 +271,7 @@ def recent_to_json(recent: RecentHands) -> RecentHandsJson:
             hand.last_played_at,
             [_value(version_id) for version_id in hand.agent_version_ids],
             UNSET if hand.clamped is None else hand.clamped,
+            UNSET if hand.reconnected is None else hand.reconnected,
         )
         for hand in recent.hands
     ]
@@ -282,8 +285,10 @@ def recent_from_json(said: RecentHandsJson) -> RecentHands:
 
 
 def _recent_from_json(said: RecentHandJson) -> RecentHand:
-    """A host of an older version says nothing of clamped turns."""
-    return RecentHand(**msgspec.structs.asdict(said) | {"clamped": None if said.clamped is UNSET else said.clamped})
+    """A host of an older version says nothing of clamped turns, or of others."""
+    return RecentHand(
+        **{name: None if value is UNSET else value for name, value in msgspec.structs.asdict(said).items()}
+    )
 
 
 def neighbours_to_json(found: Neighbours) -> NeighboursJson:

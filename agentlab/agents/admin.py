@@ -76,13 +76,14 @@ class InferenceChargeAdmin(SearchesIds, ReadOnlyAdmin):
         "action",
         "amount",
         "change",
+        "note",
         "fallback",
         "capture_outcome",
         "agent_version_id",
         "model",
         "cost",
     )
-    list_filter = ("is_fallback", "change", "capture_outcome", when("played_at"))
+    list_filter = ("is_fallback", "change", "note", "capture_outcome", when("played_at"))
     sortable_by = ("played_at",)
     search_fields = id_fields = ("agent_id", "table_id", "agent_version_id")
     search_help_text = "An agent, a version or a table by its whole id, an agent by its name, or one hand as table:hand"

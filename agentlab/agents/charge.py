@@ -13,6 +13,7 @@ TEXT_LIMITS = {
     "routing": 200,
     "action": 40,
     "change": 20,
+    "note": 20,
     "fallback_reason": 200,
     "capture_reason": 200,
 }
@@ -35,8 +36,8 @@ class Charge:
     """One inference turn, without content. `cost` is in US dollars, `duration_ms` in milliseconds, `played_at` aware.
 
     A fallback turn has `capture_outcome` "none"; any other begins as "pending". `change` is the word for what became
-    of the model's choice, "" where nothing did and None where it is not known. `heard` are the ids of whispers that
-    the turn was decided with and that no turn was noted for yet; it is no column of the ledger.
+    of the model's choice, `note` what is odd about what the agent knew; "" is nothing, None not known. `heard` are the
+    ids of whispers that the turn was decided with and that no turn was noted for yet; it is no column of the ledger.
     """
 
     agent_id: str
@@ -55,6 +56,7 @@ class Charge:
     action: str = ""
     amount: int | None = None
     change: str | None = None
+    note: str | None = None
     is_fallback: bool = False
     fallback_reason: str = ""
     capture_outcome: str = "pending"

@@ -131,8 +131,16 @@ class ChoiceChange(models.TextChoices):
     CLAMP = "clamp"  # more, less or something else than was legal
 
 
-# Turns that lists of hands mark. A query for one of the three is served by an index over all of them.
-MARKED = Q(change="clamp") | Q(is_fallback=True) | Q(capture_outcome__in=["dropped", "failed"])
+class TurnNote(models.TextChoices):
+    """What is odd about what an agent knew, in its own word. None beside it is not known."""
+
+    NOTHING = "", "nothing"
+    RECONNECTED = "reconnected", "reconnected?"  # actions of the hand are missing, and so is all from before it
+    LOG_GAP = "log_gap", "log gap"  # actions of the hand are missing; it was connected all the while
+
+
+# Turns that lists of hands mark. A query for one of the four is served by an index over all of them.
+MARKED = Q(change="clamp") | Q(note="reconnected") | Q(is_fallback=True) | Q(capture_outcome__in=["dropped", "failed"])
 
 
 class InferenceCharge(models.Model):
@@ -161,6 +169,7 @@ class InferenceCharge(models.Model):
     change = models.CharField(  # noqa: DJ001 - unknown is not ""
         max_length=20, null=True, blank=True, choices=ChoiceChange
     )
+    note = models.CharField(max_length=20, null=True, blank=True, choices=TurnNote)  # noqa: DJ001 - the same
     is_fallback = models.BooleanField(default=False)
     fallback_reason = models.CharField(max_length=200, blank=True)
     capture_outcome = models.CharField(max_length=10, choices=CaptureOutcome, default=CaptureOutcome.PENDING)
@@ -205,6 +214,11 @@ class InferenceCharge(models.Model):
                 fields=["change", "-played_at", "-id"],
                 name="charge_changed",
                 condition=Q(change__in=["rename", "all_in", "verb", "clamp"]),
+            ),
+            models.Index(
+                fields=["note", "-played_at", "-id"],
+                name="charge_noted",
+                condition=Q(note__in=["reconnected", "log_gap"]),
             ),
         ]
 

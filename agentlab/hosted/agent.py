@@ -253,7 +253,7 @@ class HostedAgent:
                 thought, outcome = await self._decide(turn)
                 await self._act(turn, outcome)
         finally:
-            self._charge(turn, outcome)
+            self._charge(turn, thought, outcome)
         if thought is not None and not outcome.is_fallback:
             await self._record(turn, thought, outcome)
 
@@ -326,7 +326,7 @@ class HostedAgent:
             )
         )
 
-    def _charge(self, turn: _OpenTurn, outcome: Outcome) -> None:
+    def _charge(self, turn: _OpenTurn, thought: Thought | None, outcome: Outcome) -> None:
         """One row for the ledger, whatever the turn came to."""
         deployment = turn.deployment
         facts = outcome.completion or Completion(
@@ -355,6 +355,7 @@ class HostedAgent:
                 action=outcome.decision.action,
                 amount=outcome.decision.chips,
                 change=outcome.decision.change or "",
+                note=thought.gap if thought else None,
                 is_fallback=outcome.is_fallback,
                 fallback_reason=outcome.fallback_reason,
                 capture_outcome="none" if outcome.is_fallback else "pending",

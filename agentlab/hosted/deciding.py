@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from agentlab.hosted.context import Script, assemble, build_turn_context
 from agentlab.hosted.decide import Decision, Legal, clamp, safe_action
-from agentlab.hosted.memory import Frame, Memory
+from agentlab.hosted.memory import Frame, Gap, Memory, gap
 from agentlab.hosted.model_port import Completion, Model, ModelFailed, ask
 from capture.choice import parse_choice
 from capture.knowledge import Built
@@ -27,10 +27,11 @@ class Deployment:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """What the agent had in hand for a turn: its frozen knowledge, and the prompt made from it."""
+    """What the agent had in hand for a turn: its frozen knowledge, the prompt made from it, and what it lacked."""
 
     built: Built[str]
     prompt: Prompt
+    gap: Gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ def think(memory: Memory, turn: Frame, deployment: Deployment) -> Thought:
         notes=memory.notes,
         whispers=memory.whispers,
     )
-    return Thought(built, assemble(deployment.script, built.value))
+    lacks = gap(memory.state, memory.action_log, memory.hand_history)
+    return Thought(built, assemble(deployment.script, built.value), lacks)
 
 
 async def decide(thought: Thought, legal: Legal, deployment: Deployment, *, timeout: float) -> Outcome:

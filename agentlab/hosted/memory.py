@@ -7,8 +7,9 @@ the middle of a hand sees the pot and not who built it.
 The values are plain dictionaries with the names on the wire, so that what is captured is what was received.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -19,6 +20,26 @@ NOTES = 20
 NOTE_LENGTH = 200
 
 Frame = dict[str, Any]
+
+
+Gap = Literal["", "reconnected", "log_gap"]
+
+
+def gap(state: Frame, action_log: Sequence[Frame], hand_history: Sequence[Frame]) -> Gap:
+    """What such a memory lacks of the hand in `state`: nothing, or actions that the table had counted. A memory is as
+    old as its connection: one in which an earlier hand has ended shows that it did not begin in the middle of this."""
+    if heard_before(state, action_log) == state["actionIndex"]:
+        return ""
+    whole = any(hand["handNumber"] < state["handNumber"] for hand in hand_history)
+    return "log_gap" if whole else "reconnected"
+
+
+def heard_before(state: Frame, action_log: Sequence[Frame]) -> int:
+    """How many of the actions before this turn it heard."""
+    number, due = state["handNumber"], state["actionIndex"]
+    return len(
+        {one["actionIndex"] for one in action_log if one["handNumber"] == number and 0 <= one["actionIndex"] < due}
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,31 +5,31 @@ Certain or silent: a turn of another kind of agent, or of an older shape, gets n
 
 from agentlab.common.numbers import amount
 from agentlab.hosted.context import RENDERER, Frame, build_turn_context
+from agentlab.hosted.memory import gap, heard_before
 from capture.knowledge import read_knowledge
 from capture.notes import Note
 from capture.turns import Turn
 
 
 def memory_gap(turn: Turn) -> Note | None:
-    """Its log lacks actions that the table had counted: it came, or came back, in the middle of the hand. A memory is
-    as old as its connection, so one in which an earlier hand has ended shows that it did not."""
+    """Its log lacks actions that the table had counted. Which of the two it is (`memory.gap`), the ledger says as well:
+    the agent asked the same of what it knew when its turn began."""
     knowledge = _knowledge(turn)
     if knowledge is None:
         return None
     state, log = knowledge["state"], knowledge["action_log"]
-    heard = {action["actionIndex"] for action in log if action["handNumber"] == state["handNumber"]}
-    due = state["actionIndex"]
-    missing = due - len(heard & set(range(due)))
-    if not missing:
+    found = gap(state, log, knowledge["hand_history"])
+    if not found:
         return None
+    due, heard = state["actionIndex"], heard_before(state, log)
     if heard:
-        told = f"It had heard {due - missing} of the {due} actions before this turn"
+        told = f"It had heard {heard} of the {due} actions before this turn"
     else:
         told = (
             f"{_pot(state)} and its log of this hand is empty, though {due} action{'s' * (due > 1)} came before this "
             "turn"
         )
-    if any(hand["handNumber"] < state["handNumber"] for hand in knowledge["hand_history"]):
+    if found == "log_gap":
         return Note(f"{told}. It still knows how an earlier hand ended, so it was connected all the while.", "LOG GAP")
     blind = "" if heard else " It could see the pot, not who built it."
     return Note(

@@ -97,9 +97,9 @@ def test_counts_beyond_32_bits_are_kept_and_their_sums_too(writer: LedgerWriter)
 def test_what_became_of_a_choice_is_kept_and_not_known_is_not_nothing(
     writer: LedgerWriter, word: str | None
 ) -> None:  # HA-10
-    writer.charge(charge(change=word))
+    writer.charge(charge(change=word, note=word))
     assert writer.flush(10)
-    assert row().change == word
+    assert (row().change, row().note) == (word, word)
 
 
 def spool_as_of(tmp_path: Path, **changes: Any) -> None:
@@ -114,7 +114,7 @@ def spool_as_of(tmp_path: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
-        ({"change": None}, None),
+        ({"change": None, "note": None}, None),
         ({"change": "rounded", "weather": "fair"}, "rounded"),
         ({"change": "x" * 20}, "x" * 20),
     ],
@@ -136,7 +136,7 @@ def test_a_row_by_whoever_knows_no_word_for_it_is_not_known() -> None:  # HA-10
             "played_at, action, is_fallback, fallback_reason, capture_outcome, capture_reason) VALUES "
             "('rocky', 'T-1', 7, 0, '', '', '2026-07-01 12:00:00', 'call', FALSE, '', 'recorded', '')"
         )
-    assert row().change is None
+    assert (row().change, row().note) == (None, None)
 
 
 def test_a_fallback_has_its_reason_and_no_capture(writer: LedgerWriter) -> None:  # HA-10, CAP-2
@@ -181,6 +181,7 @@ POISON: dict[str, tuple[str, Any, Any]] = {
     "no reason at all": ("fallback_reason", None, ""),
     "a word that is too long": ("change", "c" * 21, None),
     "a word that is none": ("change", 7, None),
+    "a note that is too long": ("note", "n" * 21, None),
     "a cost that is no number": ("cost", Decimal("NaN"), None),
     "a cost as a float": ("cost", 0.1, Decimal("0.1")),
     "more tokens than a bigint": ("input_tokens", 2**63, None),

@@ -143,6 +143,14 @@ def test_a_line_says_how_many_turns_were_clamped_and_nothing_where_it_is_not_kno
     assert said == {1: 1, 2: 0, 3: "not said"}
 
 
+def test_a_line_says_how_many_turns_seem_to_have_reconnected_and_a_turn_its_note() -> None:  # RD-6, VW-9, CAP-7
+    charge_all(*(charge("rocky", 0, hand=hand, note=note) for hand, note in ((7, "reconnected"), (2, ""), (3, None))))
+    said = {hand["handNumber"]: hand.get("reconnected", "not said") for hand in get("hands").json()["hands"]}
+    assert said == {7: 1, 2: 0, 3: "not said"}
+    assert [hand["handNumber"] for hand in get("hands", {"only": "reconnected"}).json()["hands"]] == [7]
+    assert get("hand", SCOPE).json()["turns"][0]["note"] == "reconnected"
+
+
 def test_what_became_of_a_choice_is_told_when_its_record_is_gone() -> None:  # RD-1, CAP-7
     charge_all(*(charge("rocky", index, change=word) for index, word in enumerate(["clamp", "", None])))
     told = [said.get("change", "not said") for said in get("hand", SCOPE).json()["turns"]]

@@ -40,10 +40,12 @@ def test_turns_of_one_moment_still_page_without_a_gap_or_a_repeat() -> None:  # 
 
 
 @pytest.mark.parametrize(
-    ("only", "found"), [("clamped", [5, 2]), ("fallback", [3]), ("lost", [4]), ("", [6, 5, 4, 3, 2, 1])]
+    ("only", "found"),
+    [("clamped", [5, 2]), ("fallback", [3]), ("lost", [4]), ("reconnected", [6]), ("", [6, 5, 4, 3, 2, 1])],
 )
 def test_a_list_may_be_narrowed_to_hands_that_have_such_a_turn(only: str, found: list[int]) -> None:  # VW-1, RD-6
     odd = {2: {"change": "clamp"}, 3: {"is_fallback": True}, 4: {"capture_outcome": "failed"}, 5: {"change": "clamp"}}
+    odd |= {1: {"note": "log_gap"}, 6: {"note": "reconnected"}}
     for hand in range(1, 7):
         at = START + timedelta(minutes=hand)
         charge_all(charge(index=0, hand=hand), charge(index=1, hand=hand, played_at=at, **odd.get(hand, {})))
@@ -95,6 +97,22 @@ def test_a_line_counts_the_clamped_turns_it_knows_of_and_an_unknown_one_is_not_n
     charge_all(charge("nit", 9, is_fallback=True))  # whose choice there was none of
     assert recent_hands().hands[0].clamped == clamped
     assert recent_hands(agent_ids=["nit"]).hands[0].clamped == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "reconnected"),
+    [
+        (["", "reconnected", "log_gap", "reconnected"], 2),
+        (["", "log_gap"], 0),
+        ([None, "reconnected"], 1),
+        (["", None], None),
+    ],
+)
+def test_a_line_counts_the_turns_that_seem_to_have_begun_in_the_middle(
+    words: list[str | None], reconnected: int | None
+) -> None:  # VW-9, HA-10
+    charge_all(*(charge("rocky", index, note=word) for index, word in enumerate(words)))
+    assert recent_hands().hands[0].reconnected == reconnected
 
 
 def test_of_kept_hands_that_outlived_their_ledger_it_is_not_known_what_was_clamped() -> None:  # VW-7
@@ -198,7 +216,7 @@ def test_a_list_walks_an_index_and_never_sorts_the_ledger() -> None:  # VW-1, PF
 @pytest.mark.skipif(
     connection.vendor != "postgresql", reason="SQLite does not see that one condition implies the other"
 )
-@pytest.mark.parametrize("only", ["clamped", "fallback", "lost"])
+@pytest.mark.parametrize("only", ["clamped", "fallback", "lost", "reconnected"])
 def test_a_narrowed_list_walks_the_index_of_marked_turns_alone(only: str) -> None:  # VW-1, PF-4
     from capture.recent import ONLY, _last_of_each_hand, _of_agents
 

@@ -55,7 +55,8 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     )
     write(turn("rocky", 3, knowledge=None, decision=None))
     charge_all(charge("rocky", 4, is_fallback=True, fallback_reason="timed out"), charge("rocky", 9, hand=8))
-    charge_all(charge("rocky", 5, change="clamp"), charge("rocky", 6, change=""))
+    charge_all(charge("rocky", 5, change="clamp"), charge("rocky", 6, change="", note=""))
+    charge_all(charge("rocky", 7, note="reconnected"))
     ours, theirs = both
     assert theirs.read_hand(TABLE, HAND, agent_id="rocky") == ours.read_hand(TABLE, HAND, agent_id="rocky")
     assert theirs.read_hand_all(TABLE, HAND) == ours.read_hand_all(TABLE, HAND)
@@ -64,6 +65,7 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     page = ours.recent_hands(limit=1)
     assert theirs.recent_hands(page.next_before, 1) == ours.recent_hands(page.next_before, 1)
     assert theirs.recent_hands(only="fallback") == ours.recent_hands(only="fallback") != ours.recent_hands()
+    assert theirs.recent_hands(only="reconnected") == ours.recent_hands(only="reconnected")
     for hand in (HAND, 8, 99):
         assert theirs.neighbours(TABLE, hand, agent_id="rocky") == ours.neighbours(TABLE, hand, agent_id="rocky")
     assert theirs.last_day(["rocky", "nobody"]) == ours.last_day(["rocky", "nobody"])

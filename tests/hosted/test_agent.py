@@ -13,6 +13,7 @@ from agentlab.hosted import model_port
 from agentlab.hosted.agent import ECHO_SECONDS, MARGIN_SECONDS
 from agentlab.hosted.deployments import seat
 from agentlab.hosted.frames import Enter, PostBlind, Rejected, Sit
+from agentlab.hosted.notes import memory_gap
 from capture import spans as capture_spans
 from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
@@ -313,6 +314,29 @@ def test_it_reconnects_with_an_empty_head_and_plays_on(capture_redis, tmp_path):
     assert (len(before["action_log"]), len(before["hand_history"])) == (1, 1)
     assert (after["action_log"], after["hand_history"]) == ([], [])
     assert after["state"]["pot"] == 900
+    noted = [row.note for row in charges()]
+    assert noted == ["", "reconnected"]
+    words = {None: "", "RECONNECTED?": "reconnected"}
+    assert [words[note and note.word] for note in map(memory_gap, recorded(capture_redis))] == noted
+
+
+def test_what_a_memory_lacked_is_noted_for_a_fallback_too_and_not_where_it_never_began_to_think(tmp_path):
+    # VW-9, HA-10
+    publish(model=answers(tmp_path / "a", "…"))
+
+    class Broken:
+        async def deployment(self, deployment_id):
+            raise RuntimeError
+
+    async def run():
+        async with seated() as play:
+            await play.table.tell(hand_result(6), game_state(), player_action(0, "nit", "raise", 300))
+            await one_turn(play, action_index=2)
+            play.agent._desk = Broken()
+            await one_turn(play, action_index=3)
+
+    asyncio.run(run())
+    assert [(row.is_fallback, row.note) for row in charges()] == [(True, "log_gap"), (True, None)]
 
 
 def test_every_inference_turn_makes_one_ledger_row_fallbacks_included(capture_redis, tmp_path):

@@ -1,9 +1,16 @@
 import dataclasses
 
+import pytest
+from django.contrib.auth.models import User
+
+from agentlab.agents.models import Agent
 from agentlab.hosted.context import RENDERER, build_turn_context
+from agentlab.hosted.memory import gap
 from agentlab.hosted.notes import memory_gap, renders_otherwise
+from capture.knowledge import read_knowledge
 from capture.prompt import Prompt
 from capture.turns import Turn, TurnKey
+from tests.capture.making import charge, charge_all, write
 from tests.hosted.scenes import game_state, hand_result, player_action, wire, your_turn
 
 ACTIONS = [
@@ -108,3 +115,38 @@ def test_both_are_asked_about_every_turn_that_is_shown():
     from capture import notes
 
     assert {memory_gap, renders_otherwise} <= set(notes._makers)
+
+
+@pytest.fixture
+def operator(client):
+    client.force_login(User.objects.create_user("operator", is_staff=True))
+    return client
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("history", "word"), [([], "RECONNECTED?"), ([hand_result(6)], "LOG GAP")])
+def test_the_page_and_the_list_say_the_same_with_the_record_and_without(operator, capture_redis, history, word):
+    # VW-9, VW-1
+    shown = turn(heard=[2], hand_history=history, action_index=3)
+    known = read_knowledge(shown.knowledge)
+    charge_all(charge("rocky", 3, table="t-1", note=gap(known["state"], known["action_log"], known["hand_history"])))
+    write(shown)
+    for _ in ("recorded", "gone"):
+        page = operator.get("/agent-capture", {"table": "t-1", "hand": "7"}).content.decode()
+        assert page.count(f'<span class="badge badge-note">{word}</span>') == 1
+        listed = operator.get("/agent-capture").content.decode()
+        assert ("1 RECONNECTED?" in listed) == (word == "RECONNECTED?")
+        narrowed = operator.get("/agent-capture?only=reconnected").content.decode()
+        assert (">t-1:7<" in narrowed) == (word == "RECONNECTED?")
+        capture_redis.flushdb()
+
+
+@pytest.mark.django_db
+def test_an_owners_list_marks_it_and_can_be_narrowed_to_it(client, capture_redis):
+    # VW-9, VW-7
+    client.force_login(owner := User.objects.create_user("ann"))
+    Agent.objects.create(id="rocky", name="Rocky", owner=owner)
+    charge_all(charge("rocky", 3, hand=7, note="reconnected"), charge("rocky", 3, hand=8, note=""))
+    assert client.get("/agents/rocky").content.decode().count("1 RECONNECTED?") == 1
+    narrowed = client.get("/agents/rocky?only=reconnected").content.decode()
+    assert (">T-1:7<" in narrowed, ">T-1:8<" in narrowed) == (True, False)
