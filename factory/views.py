@@ -1,6 +1,6 @@
 """The factory's pages: read the request, call one selector, render. Everything has a URL and works without script."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
@@ -206,7 +206,7 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
     return response
 
 
-def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[list[AgentToolCall], Pager | None]:
+def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[Sequence[AgentToolCall], Pager | None]:
     """One page of the tool calls: a turn of many hours has thousands."""
     calls = row.tool_calls.defer("arguments", "output").order_by("seq")
     calls = calls.annotate(opening=Substr("arguments", 1, OPENING, output_field=ExactTextField()))
