@@ -16,6 +16,7 @@ from django_redis import get_redis_connection
 from redis import RedisError
 
 from agentlab.agents.models import CaptureOutcome, InferenceCharge
+from agentlab.common.schema import is_current
 
 T = TypeVar("T")
 
@@ -28,15 +29,16 @@ _askers = ThreadPoolExecutor(4, thread_name_prefix="healthz")
 @dataclass(frozen=True)
 class Health:
     """`capture_redis` is None where hands come from another host. `last_captured` is the newest turn that the ledger
-    knows to be captured, None where there is none."""
+    knows to be captured, None where there is none. `is_migrated` is False where a migration is known to be missing."""
 
     database: bool
     capture_redis: bool | None
     last_captured: datetime | None
+    is_migrated: bool = True
 
     @property
     def ok(self) -> bool:
-        return self.database and self.capture_redis is not False
+        return self.database and self.is_migrated and self.capture_redis is not False
 
 
 @login_not_required
@@ -51,6 +53,8 @@ def healthz(request: HttpRequest) -> JsonResponse:
         "captureRedis": _word(health.capture_redis),
         "lastCapturedTurnAge": None if age is None else round(max(0.0, age), 1),
     }
+    if not health.is_migrated:
+        body["reason"] = "migrations are missing"
     return JsonResponse(body, status=200 if health.ok else 503)
 
 
@@ -59,8 +63,8 @@ def check() -> Health:
     database, redis = _askers.submit(_ask_database), _askers.submit(_ask_redis)
     both: list[Future[Any]] = [database, redis]
     wait(both, timeout=SECONDS)
-    answered, last = _answer(database, (False, None))
-    return Health(answered, _answer(redis, False), last)
+    answered, last, is_migrated = _answer(database, (False, None, True))
+    return Health(answered, _answer(redis, False), last, is_migrated)
 
 
 def _answer(future: Future[T], otherwise: T) -> T:
@@ -70,12 +74,14 @@ def _answer(future: Future[T], otherwise: T) -> T:
     return otherwise
 
 
-def _ask_database() -> tuple[bool, datetime | None]:
+def _ask_database() -> tuple[bool, datetime | None, bool]:
     try:
+        if not is_current():  # what is asked next may not be there yet
+            return True, None, False
         recorded = InferenceCharge.objects.filter(capture_outcome=CaptureOutcome.RECORDED)
-        return True, recorded.order_by("-played_at", "-id").values_list("played_at", flat=True).first()
+        return True, recorded.order_by("-played_at", "-id").values_list("played_at", flat=True).first(), True
     except Error:
-        return False, None
+        return False, None, True
     finally:
         connection.close()
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
+
+from agentlab.common.schema import is_behind
 
 POOL = logging.getLogger("psycopg.pool")
 
@@ -22,17 +23,12 @@ def prepare() -> None:
         try:
             if settings.LOCAL:
                 call_command("migrate", interactive=False, verbosity=0)
-            behind = not settings.LOCAL and _is_behind()
+            behind = not settings.LOCAL and is_behind()
         except DatabaseError as error:
             said = [str(error).splitlines()[0], *why]
             raise CommandError(f"the database cannot be used: {said[-1]}") from None
     if behind:
         raise CommandError("the database's schema is not up to date: `manage.py migrate` first")
-
-
-def _is_behind() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 @contextlib.contextmanager

@@ -3,16 +3,19 @@
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 import redis
-from django.db import connection
+from django.core.management import call_command
+from django.db import OperationalError, connection
 from django.test import Client, override_settings
 from django.utils import timezone
 from django_redis import get_redis_connection
 
 from agentlab import health
 from agentlab.agents.models import InferenceCharge
+from agentlab.common import schema
 
 pytestmark = pytest.mark.django_db(transaction=True)  # the checks run on threads of their own
 
@@ -76,6 +79,64 @@ def test_without_its_database_the_site_cannot_serve(client: Client, capture_redi
             cursor.execute("ALTER TABLE elsewhere RENAME TO agent_inference_charges")
     assert response.status_code == 503
     assert response.json() == {"ok": False, "database": "down", "captureRedis": "up", "lastCapturedTurnAge": None}
+
+
+@pytest.fixture
+def an_old_schema(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The factory's later migrations were never run: what they add is not there."""
+    monkeypatch.setattr(schema, "_is_current", False)
+    call_command("migrate", "factory", "0005", verbosity=0)
+    yield
+    call_command("migrate", "factory", verbosity=0)
+
+
+def test_an_old_schema_is_named_and_once_it_is_migrated_the_site_is_well(  # SF-5
+    client: Client, capture_redis: redis.Redis, an_old_schema: None
+) -> None:
+    response = client.get("/healthz")
+    assert response.status_code == 503
+    said = response.json()
+    assert (said["ok"], said["database"], said["reason"]) == (False, "up", "migrations are missing")
+    call_command("migrate", "factory", verbosity=0)
+    response = client.get("/healthz")
+    assert (response.status_code, "reason" in response.json()) == (200, False)
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_page_over_an_old_schema_says_how_it_is_brought_up_to_date(
+    settings: Any, django_user_model: Any, an_old_schema: None, local: bool
+) -> None:  # SF-5
+    settings.LOCAL = local
+    client = Client(raise_request_exception=False)
+    client.force_login(django_user_model.objects.create_user("ada"))
+    for path in ("/factory", "/"):
+        response = client.get(path)
+        said = response.content.decode()
+        assert (response.status_code, "manage.py migrate" in said, "make run" in said) == (503, True, local), path
+        assert "Something broke" not in said
+
+
+def test_a_program_is_told_of_an_old_schema_in_json(django_user_model: Any, an_old_schema: None) -> None:  # SF-5
+    client = Client(raise_request_exception=False)
+    client.force_login(django_user_model.objects.create_user("ada"))
+    response = client.get(f"/api/collector/attempts/{'a' * 32}")
+    assert response.status_code == 503
+    assert "manage.py migrate" in response.json()["error"]["message"]
+
+
+def test_a_fault_over_a_schema_of_today_is_still_called_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:  # SF-5
+    assert not schema.explains(ValueError("no"))
+    assert not schema.explains(OperationalError("the disk is full"))
+    monkeypatch.setattr(schema, "is_behind", lambda: True)
+    assert not schema.explains(None)
+
+
+def test_what_is_known_of_the_schema_is_asked_once(  # SF-5
+    client: Client, capture_redis: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.get("/healthz")
+    monkeypatch.setattr(schema, "is_behind", lambda: pytest.fail("it was known"))
+    assert client.get("/healthz").status_code == 200
 
 
 def test_where_hands_come_from_another_host_no_redis_is_needed(client: Client) -> None:  # RD-5
