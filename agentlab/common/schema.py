@@ -13,7 +13,7 @@ def is_behind() -> bool:
 
 
 def is_current() -> bool:
-    """The same turned round, for who asks often: once it is so, it is known and not asked again. Raises as `is_behind`."""
+    """The same turned round, for who asks often: once it is so, it is not asked again. Raises as `is_behind`."""
     global _is_current  # noqa: PLW0603 - one answer for the whole process
     _is_current = _is_current or not is_behind()
     return _is_current
