@@ -66,3 +66,8 @@ def _unkept(result: PinResult) -> list[tuple[int, str]]:
         (result.lost, "lost"),
         (result.pending, "not known to be recorded"),
     ]
+
+
+def unkept(removed: int) -> str:
+    """What letting go of so many kept turns did."""
+    return f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."

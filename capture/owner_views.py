@@ -17,12 +17,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agentlab.agents.models import Agent
 from agentlab.common.access import is_operator, owned, visible
-from agentlab.common.numbers import counted
 from agentlab.common.paging import numbered, page_number
 from agentlab.common.text import plain
 from capture.agent_cards import cards, hand_rows
 from capture.asking import BadQuestion, asked_hand
-from capture.keeping import keep_hand
+from capture.keeping import keep_hand, unkept
 from capture.links import VERSION_PAGE, TurnLinks
 from capture.listing import NONE_SUCH, Shown, choices_of, pager_of
 from capture.opening import audit_opened
@@ -199,8 +198,7 @@ def unkeep(request: HttpRequest, agent: Agent) -> HttpResponse:
     table_id, hand_number, _ = _asked((request.POST if request.method == "POST" else request.GET).dict())
     if request.method == "POST":
         removed = hand_source().unpin(table_id, hand_number, agent_id=agent.pk, actor=request.user)
-        words = f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."
-        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, words)
+        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, unkept(removed))
         return redirect("kept-hands", agent.pk)
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
     turns = sum(view.kept for view in found.turns)

@@ -15,13 +15,12 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from agentlab.agents.models import Agent
 from agentlab.common.access import User, is_operator, operators_only
-from agentlab.common.numbers import counted
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
 from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
 from capture.company import company, names_of
-from capture.keeping import keep_hand
+from capture.keeping import keep_hand, unkept
 from capture.links import OPERATORS_PAGE, VERSION_PAGE, TurnLinks
 from capture.listing import KEPT, Shown, ask_for, count_news, list_url, news_query, present_recent
 from capture.notes import notes_on
@@ -110,11 +109,20 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
         "hand_url": f"{OPERATORS_PAGE}?{urlencode(scope)}",
         "recent_url": f"{OPERATORS_PAGE}/recent?{urlencode({'table': table_id, 'hand': number})}",
         "find_fields": scope.items(),
-        "earlier": number - 1,
-        "earlier_url": links.hand(table_id, number - 1) if number else "",
-        "later": number + 1,
-        "later_url": links.hand(table_id, number + 1),
+        **_neighbours(source, table_id, number),
     }
+
+
+def _neighbours(source: HandSource, table_id: str, number: int) -> dict[str, Any]:
+    """Links to the hands of that table that there are. None where the host that knows does not say: the hand itself can
+    be read without."""
+    try:
+        found = source.neighbours_all(table_id, number)
+    except SourceError:
+        return {}
+    links = TurnLinks(OPERATORS_PAGE)
+    places = {"earlier": found.older, "later": found.newer}
+    return {name: {"title": place[1], "url": links.hand(*place)} for name, place in places.items() if place}
 
 
 def _kept_context(hand: HandPanel) -> dict[str, Any]:
@@ -285,8 +293,7 @@ def _unkeep(request: HttpRequest, table_id: str, hand_number: int, agent_id: str
     hand_url = TurnLinks(OPERATORS_PAGE).hand(table_id, hand_number)
     if request.method == "POST":
         removed = hand_source().unpin(table_id, hand_number, agent_id=agent_id, actor=request.user)
-        words = f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."
-        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, words)
+        messages.add_message(request, messages.SUCCESS if removed else messages.WARNING, unkept(removed))
         return redirect(hand_url)
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent_id)
     context = {"table_id": table_id, "hand_number": hand_number, "agent_id": agent_id, "hand_url": hand_url}
