@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from argparse import ArgumentParser
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from django.core.management import get_commands, load_command_class
 from django.test import Client
 from django.urls import Resolver404, resolve
 
+from agentlab.common.context import VERSION
 from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
 
@@ -113,3 +115,7 @@ def test_the_example_captures_a_turn_from_anywhere_and_its_page_says_what_change
     page = client.get("/agent-capture", {"table": where[1], "hand": where[2]}).content.decode()
     assert "asked for <strong>120</strong>; <strong>60</strong> reached the table" in page
     assert ">CLAMPED<" in page
+
+
+def test_the_version_under_every_page_is_the_projects() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == VERSION
