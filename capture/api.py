@@ -151,6 +151,15 @@ class NeighboursOperation(Operation):
         return said(wire.neighbours_to_json(self.source().neighbours(**asked)))
 
 
+class NeighboursAllOperation(Operation):
+    """The hands before and after one at its table, whoever played them."""
+
+    @extend_schema(operation_id="neighbours-all", parameters=[HandQuery], responses=answers(wire.NeighboursJson))
+    def get(self, request: Request) -> HttpResponse:
+        asked = self.asked(HandQuery, query_of(request))
+        return said(wire.neighbours_to_json(self.source().neighbours_all(**asked)))
+
+
 class TodayOperation(Operation):
     """Each agent's turns, fallbacks and cost in the last 24 hours, and its kept hands."""
 

@@ -11,6 +11,7 @@ urlpatterns = [
     path(f"{INTERNAL}hand-all", api.HandAllOperation.as_view()),
     path(f"{INTERNAL}hands", api.HandsOperation.as_view()),
     path(f"{INTERNAL}neighbours", api.NeighboursOperation.as_view()),
+    path(f"{INTERNAL}neighbours-all", api.NeighboursAllOperation.as_view()),
     path(f"{INTERNAL}today", api.TodayOperation.as_view()),
     path(f"{INTERNAL}promote", api.PromoteOperation.as_view()),
     path(f"{INTERNAL}unpin", api.UnpinOperation.as_view()),

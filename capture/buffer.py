@@ -151,6 +151,12 @@ class TurnBuffer:
             raise DamagedKey("the list of who played is damaged")
         return sorted({agent_id for member in members if (agent_id := _agent_id(member)) is not None})
 
+    def hands_there(self, table_id: str, hand_numbers: Iterable[int]) -> set[int]:
+        """Which of these hands of a table have turns here. One trip."""
+        numbers = list(hand_numbers)
+        there = self._run([("EXISTS", _agents_key(table_id, number)) for number in numbers])
+        return {number for number, found in zip(numbers, there, strict=True) if found == 1}
+
     def turns_of_agents(
         self,
         table_id: str,

@@ -39,8 +39,9 @@ def changes(turn: Turn, limits: tuple[Any, Any] | None = None) -> list[Callout]:
 
 def _sent(turn: Turn) -> Move | None:
     """What reached the table: read from the messages that did, and what they leave open from the record's own words,
-    as an agent of another kind has messages of another shape. None where nothing was sent, or the last was refused."""
-    if turn.decision == [] or was_refused(turn.decision):
+    as an agent of another kind has messages of another shape. None where no message was recorded, none was sent, or
+    the last was refused."""
+    if not turn.decision or was_refused(turn.decision):
         return None
     read = reached_table(turn.decision) or Move(turn.action)
     if turn.action not in (None, read.action):  # two words for what was sent: the amount may belong to either

@@ -5,6 +5,8 @@ still listed by the ledger, a kept turn is read whether or not the buffer rememb
 costs the same number of queries and round trips however many turns and agents it has.
 """
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,6 +18,7 @@ from agentlab.agents.models import InferenceCharge
 from capture.buffer import BufferUnavailable, DamagedKey, TurnBuffer
 from capture.durable import from_row
 from capture.models import AgentCallRecord
+from capture.recent import Neighbours
 from capture.turns import Number, Turn, TurnError, TurnKey
 
 Place = tuple[int, str]  # action index, agent: the order of a hand
@@ -106,6 +109,30 @@ def read_hand_all(table_id: str, hand_number: int) -> Hand:
     stored = _Stored(table_id, hand_number)
     stored.read_buffer()
     return stored.hand()
+
+
+def neighbours_all(table_id: str, hand_number: int) -> Neighbours:
+    """The hands before and after one at its table, by number, as far as a store has them: the operator's read. Ledger
+    and kept rows are asked for the nearest, the buffer, which has no order, for the next number alone. Four queries
+    and a trip. Raises ValueError (`check_hand`)."""
+    check_hand(table_id, hand_number)
+    older, newer = set(_beside(hand_number, table_id, "lt")), set(_beside(hand_number, table_id, "gt"))
+    asked = {number for number in (hand_number - 1, hand_number + 1) if 0 <= number <= LARGEST_NUMBER}
+    with suppress(BufferUnavailable):
+        found = hot_buffer().hands_there(table_id, asked)
+        older |= found & {hand_number - 1}
+        newer |= found & {hand_number + 1}
+    places = (max(older, default=None), min(newer, default=None))
+    return Neighbours(*(None if number is None else (table_id, number) for number in places))
+
+
+def _beside(hand_number: int, table_id: str, way: str) -> Iterator[int]:
+    """The nearest numbers that way, of the ledger's hands and of the kept ones."""
+    for model in (InferenceCharge, AgentCallRecord):
+        hands = model._default_manager.filter(table_id=table_id, hand_number__gte=0)
+        rows = hands.filter(**{f"hand_number__{way}": hand_number})
+        nearest = rows.order_by("-hand_number" if way == "lt" else "hand_number")
+        yield from nearest.values_list("hand_number", flat=True)[:1]
 
 
 class _Stored:

@@ -60,6 +60,8 @@ class HandSource(Protocol):
 
     def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours: ...
 
+    def neighbours_all(self, table_id: str, hand_number: int) -> Neighbours: ...
+
     def last_day(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]: ...
 
     def pin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult: ...
@@ -80,6 +82,7 @@ class LocalHands:
     read_hand_all = staticmethod(reading.read_hand_all)
     recent_hands = staticmethod(recent.recent_hands)
     neighbours = staticmethod(recent.neighbours)
+    neighbours_all = staticmethod(reading.neighbours_all)
     last_day = staticmethod(recent.last_day)
     unpin = staticmethod(pinning.unpin)
 
@@ -146,6 +149,11 @@ class RemoteHands:
         reading.check_hand(table_id, hand_number, agent_id)
         query = {"tableId": table_id, "handNumber": hand_number, "agentId": agent_id}
         return wire.neighbours_from_json(self._ask("GET", "neighbours", wire.NeighboursJson, params=query))
+
+    def neighbours_all(self, table_id: str, hand_number: int) -> Neighbours:
+        reading.check_hand(table_id, hand_number)
+        query = {"tableId": table_id, "handNumber": hand_number}
+        return wire.neighbours_from_json(self._ask("GET", "neighbours-all", wire.NeighboursJson, params=query))
 
     def last_day(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         if not agent_ids:

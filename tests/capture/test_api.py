@@ -223,7 +223,7 @@ def test_a_silent_redis_is_503_for_a_pin_and_never_an_outcome(settings) -> None:
 
 EVERY = [
     ("get", "hand"), ("get", "hand-all"), ("get", "hands"), ("get", "today"), ("post", "promote"), ("post", "unpin"),
-    ("get", "neighbours"), ("get", "../schema"),
+    ("get", "neighbours"), ("get", "neighbours-all"), ("get", "../schema"),
 ]  # fmt: skip
 
 

@@ -15,7 +15,8 @@ from capture.pinning import pin
 from tests.capture.making import HAND, TABLE, play, turn
 
 HEADERS = {"x-service-key": "test-service-key"}
-OPERATIONS = ["GET hand", "GET hand-all", "GET hands", "GET neighbours", "GET today", "POST promote", "POST unpin"]
+OPERATIONS = ["GET hand", "GET hand-all", "GET hands", "GET neighbours", "GET neighbours-all", "GET today"]
+OPERATIONS += ["POST promote", "POST unpin"]
 FEW = settings(
     max_examples=15,
     deadline=None,

@@ -11,9 +11,11 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from agentlab.agents.models import Agent
+from agentlab.agents.models import Agent, InferenceCharge
+from capture.reading import neighbours_all
+from capture.recent import Neighbours
 from tests.capture import hands
-from tests.capture.making import take_redis_away
+from tests.capture.making import TABLE, charge, charge_all, take_redis_away, write
 from tests.capture.test_buffer import put_another_kind
 from tests.pages import assert_valid_html
 
@@ -327,9 +329,38 @@ def test_the_recent_hands_are_fetched_into_the_page_of_a_hand(client: Client, ca
     assert 'aria-current="page"' in fragment.content.decode()
 
 
-def test_the_neighbouring_hands_are_links(client: Client, capture_redis: redis.Redis) -> None:
-    hands.store(capture_redis, [hands.captured("rocky", 1)])
-    page = read(client, HAND)
-    assert 'hand=183" rel="prev"' in page
-    assert 'hand=185" rel="next"' in page
-    assert 'rel="prev"' not in read(client, "/agent-capture?table=T-4&hand=0")
+def neighbours_of(client: Client, hand: int) -> tuple[list[str], list[str]]:
+    page = read(client, f"/agent-capture?table=T-4&hand={hand}")
+    return tuple(re.findall(rf'hand=(\d+)" rel="{way}"', page) for way in ("prev", "next"))  # type: ignore[return-value]
+
+
+def test_the_neighbouring_hands_are_links_where_there_are_such(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-1
+    for number in (180, 184, 190):
+        hands.store(capture_redis, [hands.captured("rocky", 1)], hand=number)
+    hands.store(capture_redis, [hands.captured("rocky", 1)], table="T-5", hand=185)
+    assert neighbours_of(client, 184) == (["180"], ["190"])
+    assert neighbours_of(client, 180) == ([], ["184"])
+    assert neighbours_of(client, 190) == (["184"], [])
+    assert neighbours_of(client, 0) == ([], ["180"])
+    assert neighbours_of(client, 2**63 - 1) == (["190"], [])
+
+
+def test_a_hand_that_the_buffer_or_the_kept_rows_alone_have_is_a_neighbour_too(
+    client: Client, capture_redis: redis.Redis, settings: object
+) -> None:  # VW-1, RD-2
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=184)
+    write(hands.turn("mine", 0, hand=183), hands.turn("mine", 0, hand=185))  # of an agent without a ledger
+    client.post("/agent-capture/keep", {"table": "T-4", "hand": "185", "agent": "mine"})
+    assert neighbours_of(client, 184) == (["183"], ["185"])
+    take_redis_away(settings)
+    assert neighbours_of(client, 184) == ([], ["185"])
+
+
+def test_neighbours_cost_the_same_at_a_long_table(capture_redis: redis.Redis) -> None:  # PF-4
+    for many in (3, 60):
+        InferenceCharge.objects.all().delete()
+        charge_all(*(charge("rocky", index, hand=hand) for hand in range(many) for index in range(3)))
+        with CaptureQueriesContext(connection) as queries:
+            assert neighbours_all(TABLE, 1) == Neighbours((TABLE, 0), (TABLE, 2))
+        assert len(queries) == 4

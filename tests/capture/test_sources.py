@@ -68,6 +68,7 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     assert theirs.recent_hands(only="reconnected") == ours.recent_hands(only="reconnected")
     for hand in (HAND, 8, 99):
         assert theirs.neighbours(TABLE, hand, agent_id="rocky") == ours.neighbours(TABLE, hand, agent_id="rocky")
+        assert theirs.neighbours_all(TABLE, hand) == ours.neighbours_all(TABLE, hand)
     assert theirs.last_day(["rocky", "nobody"]) == ours.last_day(["rocky", "nobody"])
 
 

@@ -92,6 +92,7 @@ INTERNAL = {
     "internal/agent-capture/hand-all": [service(f"/internal/agent-capture/hand-all?{API_HAND}")],
     "internal/agent-capture/hands": [service("/internal/agent-capture/hands")],
     "internal/agent-capture/neighbours": [service(f"/internal/agent-capture/neighbours?{API_HAND}&agentId=rocky")],
+    "internal/agent-capture/neighbours-all": [service(f"/internal/agent-capture/neighbours-all?{API_HAND}")],
     "internal/agent-capture/today": [service("/internal/agent-capture/today?agentId=rocky")],
     "internal/agent-capture/promote": [service("/internal/agent-capture/promote", "post")],
     "internal/agent-capture/unpin": [service("/internal/agent-capture/unpin", "post")],
