@@ -152,6 +152,9 @@ class AgentToolCall(models.Model):
     is_error = models.BooleanField(default=False)
     started_at = models.DateTimeField(null=True, blank=True)
     duration_ms = models.BigIntegerField(null=True, blank=True)
+    reply_offset = models.PositiveIntegerField(
+        null=True, blank=True, help_text="characters of the attempt's reply before it; null: their order is not known"
+    )
 
     class Meta:
         db_table = "agent_tool_calls"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from django.db import transaction
-from django.db.models import F, Max, TextField, Value
+from django.db.models import F, Max, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
@@ -240,7 +240,7 @@ class FoundRun:
         if is_known:
             same = AgentAttempt.objects.filter(pk=attempt_id, **{name: values[name] for name in _WHAT_GROWS})
             calls = AgentToolCall.objects.filter(attempt_id=attempt_id)
-            if same.exists() and calls.count() == len(found.tool_calls):
+            if same.exists() and calls.count() == len(found.tool_calls) and not _tells_order(found, calls):
                 return "unchanged"
             AgentAttempt.objects.filter(pk=attempt_id).update(**values)
             AgentAttemptInput.objects.filter(attempt_id=attempt_id).delete()
@@ -287,6 +287,12 @@ class FoundRun:
         self.run.task = self.run.task or first.user_prompt or ""
         self.run.started_at = self.run.started_at or first.started_at
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
+
+
+def _tells_order(found: FoundAttempt, stored: QuerySet[AgentToolCall]) -> bool:
+    """Does the file say where in the reply the calls stood, which an import of before did not keep?"""
+    knows = any(call.reply_offset is not None for call in found.tool_calls)
+    return knows and not stored.filter(reply_offset__isnull=False).exists()
 
 
 NAME, PHASE, MEDIA_TYPE = 200, 80, 80

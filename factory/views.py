@@ -35,6 +35,7 @@ from factory.reading import (
     panel_of,
     snapshots_of,
 )
+from factory.story import Step, is_ordered, tell
 
 TOOLS_SHOWN = 100
 PROBLEMS_SHOWN, NOTES_SHOWN, MOST_NOTES = 5, 2, 100
@@ -186,13 +187,15 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
     row = get_attempt(request.user, run_id, number)
     panel = panel_of(row)
     siblings = attempts_of(row.run)
-    tools, pager = _tools(request, row)
+    story, pager = _story(request, row)
+    is_told = any(step.said for step in story)
     context = {
         "attempt": row,
         "run": row.run,
         "panel": panel,
-        "texts": _blocks(row, panel),
-        "tools": tools,
+        "texts": _blocks(row, panel, is_told=is_told),
+        "story": story,
+        "is_told": is_told,
         "tools_pager": pager,
         "previous": _neighbour(siblings, number, -1),
         "next": _neighbour(siblings, number, 1),
@@ -206,8 +209,17 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
     return response
 
 
+def _story(request: HttpRequest, row: AgentAttempt) -> tuple[list[Step[AgentToolCall]], Pager | None]:
+    """One page of what the agent said and did: a turn of many hours has thousands of tool calls."""
+    calls, pager = _tools(request, row)
+    since = 0
+    if calls and calls[0].seq > 1 and is_ordered(calls):
+        earlier = row.tool_calls.filter(seq__lt=calls[0].seq, reply_offset__isnull=False).order_by("-seq")
+        since = earlier.values_list("reply_offset", flat=True).first() or 0
+    return tell(row.reply, calls, since=since, to_the_end=pager is None or not pager.older_url), pager
+
+
 def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[Sequence[AgentToolCall], Pager | None]:
-    """One page of the tool calls: a turn of many hours has thousands."""
     calls = row.tool_calls.defer("arguments", "output").order_by("seq")
     calls = calls.annotate(opening=Substr("arguments", 1, OPENING, output_field=ExactTextField()))
     page = list(calls[: TOOLS_SHOWN + 1])
@@ -241,14 +253,17 @@ def _session(siblings: Iterable[AgentAttempt], row: AgentAttempt) -> list[AgentA
     return line
 
 
-def _blocks(row: AgentAttempt, panel: InputPanel) -> dict[str, TextBlock]:
-    """The long texts of an attempt by their names; what was not recorded has none."""
+def _blocks(row: AgentAttempt, panel: InputPanel, *, is_told: bool) -> dict[str, TextBlock]:
+    """The long texts of an attempt by their names; what was not recorded has none. With `is_told` the reply stands in
+    its order among the tool calls too, and its block is closed."""
     found = {name: _text_of(row, name, panel.task) for name in TEXTS}
     blocks = {name: _block(row, name, text) for name, text in found.items() if text}
     if "user" in blocks:
         # The one message stands in up to three places; each block needs an anchor of its own.
         blocks["exact"] = replace(blocks["user"], id="exact-user", lazy=True)
         blocks["whole"] = replace(blocks["user"], id="whole-user", open=True)
+    if is_told and "reply" in blocks:
+        blocks["reply"] = replace(blocks["reply"], open=False, note="in one piece; below among the tool calls")
     return blocks
 
 

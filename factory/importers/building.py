@@ -9,6 +9,9 @@ from factory.importers.found import TURN, FoundAttempt, FoundSession, FoundToolC
 from factory.importers.turns import Index, Turn
 from factory.importers.values import count, mapping, total
 
+BETWEEN = "\n\n"
+"""What stands between two messages of an attempt's reply."""
+
 
 class TurnBuilder:
     """One attempt in the making. A format's own builder reads its records in `add` and says how it ended in `end`."""
@@ -28,6 +31,8 @@ class TurnBuilder:
         self.replies: list[str] = []
         self.cached = 0
         self._calls: dict[str, FoundToolCall] = {}
+        self._joined = 0  # the characters of the first `_counted` replies, with what parts them
+        self._counted = 0
         self._early: dict[str, FoundToolCall] = {}  # results that stand before their call, or have none
 
     def add(self, record: dict[str, Any]) -> None:
@@ -46,8 +51,15 @@ class TurnBuilder:
             self.found.started_at = self.found.started_at or at
             self.found.ended_at = max(at, self.found.ended_at or at)
 
+    def said(self) -> int:
+        """How many characters the reply has so far."""
+        self._joined += sum(len(words) + len(BETWEEN) for words in self.replies[self._counted :])
+        self._counted = len(self.replies)
+        return max(0, self._joined - len(BETWEEN))
+
     def call(self, call_id: str, call: FoundToolCall) -> None:
         """A tool call. Its result is paired by id, wherever it stands."""
+        call.reply_offset = self.said() if call.reply_offset is None else call.reply_offset
         self.found.tool_calls.append(call)
         self._calls[call_id] = call
         if early := self._early.pop(call_id, None):
@@ -64,7 +76,7 @@ class TurnBuilder:
         if found.user_prompt is None:
             found.notes.append("The message that began this turn is not in the file.")
         if self.replies:
-            found.reply = "\n\n".join(self.replies)
+            found.reply = BETWEEN.join(self.replies)
         found.input_tokens = total([count(usage.get(self.input_name)) for usage in usages])
         found.output_tokens = total([count(usage.get(self.output_name)) for usage in usages])
         self.cached = sum((count(usage.get(name)) or 0) for usage in usages for name in self.cache_names)

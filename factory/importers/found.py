@@ -43,13 +43,15 @@ class Counts:
 
 @dataclass(slots=True)
 class FoundToolCall:
-    """A tool call and its result; `output` None means that no result was recorded."""
+    """A tool call and its result; `output` None means that no result was recorded. `reply_offset` is how many
+    characters of the attempt's reply had been said before it, None where the file does not tell."""
 
     name: str
     arguments: str
     output: str | None = None
     is_error: bool = False
     started_at: datetime | None = None
+    reply_offset: int | None = None
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factory.importers import images, jsonl
-from factory.importers.building import TurnBuilder, attempts, index_notes
+from factory.importers.building import BETWEEN, TurnBuilder, attempts, index_notes
 from factory.importers.found import FoundSession, FoundToolCall
 from factory.importers.turns import Index, Place, Turn, build_index
 from factory.importers.values import count, items, mapping, moment, money, text, written
@@ -156,19 +156,26 @@ class _Builder(TurnBuilder):
         elif role == "bashExecution":
             failed = message.get("exitCode") not in (0, None)  # it may be a list, which no set can look up
             command, output = text(message.get("command")), text(message.get("output"))
-            self.found.tool_calls.append(FoundToolCall("bash, typed by the user", command, output, failed))
+            typed = FoundToolCall("bash, typed by the user", command, output, failed, reply_offset=self.said())
+            self.found.tool_calls.append(typed)
 
     def _reply(self, message: dict[str, Any], said: str | None, record: dict[str, Any]) -> None:
         self.replied.append(message)
         self.found.model = text(message.get("model")) or self.found.model
         self.found.provider = text(message.get("provider")) or self.found.provider
+        before = self.said()
         if said:
             self.replies.append(said)
+        texts: list[str] = []  # of this message, which may go on after a call
         for block in map(mapping, items(message.get("content"))):
-            if block.get("type") == "toolCall":
+            if block.get("type") == "text":
+                texts.append(text(block.get("text")))
+            elif block.get("type") == "toolCall":
                 given = block.get("arguments")
                 arguments = given if isinstance(given, str) else written(given or {})
                 call = FoundToolCall(text(block.get("name")), arguments, started_at=moment(record.get("timestamp")))
+                words = "\n".join(texts)
+                call.reply_offset = before + len(words) + (len(BETWEEN) if before else 0) if words else before
                 self.call(text(block.get("id")), call)
 
     def end(self) -> None:
