@@ -3,6 +3,7 @@
 It looks into every room, so it belongs to none. Its number of queries is the same however much there is.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from agentlab.agents.models import Agent
+from agentlab.agents.models import Agent, AgentDeployment
 from agentlab.common.access import User, is_operator, owned, visible
 from agentlab.persona.models import StudyRun
 from capture import losses
@@ -20,6 +21,7 @@ from capture.agent_cards import cards, hand_rows
 from capture.company import names_of
 from capture.links import OPERATORS_PAGE, TurnLinks
 from capture.listing import Shown, present_recent
+from capture.recent import RecentHand
 from capture.sources import SourceError, hand_source
 from factory.models import FactoryRun
 
@@ -55,10 +57,18 @@ def _at_the_tables(now: datetime) -> dict[str, Any]:
         "everybody": True,
         "recent": present_recent(recent, TurnLinks(OPERATORS_PAGE), names, Shown(), open_hand=None),
         "last": last,
-        "playing": last is not None and now - last < PLAYING,
+        "playing": _is_playing(recent.hands, now),
         # The ledger of another host is not ours to count.
         "losses": None if settings.HOSTED_AGENT_URL else losses.lately(now),
     }
+
+
+def _is_playing(hands: Sequence[RecentHand], now: datetime) -> bool:
+    """A turn was played just now, at a table where somebody still sits. Who sits at another host's is not known here."""
+    tables = {hand.table_id for hand in hands if now - hand.last_played_at < PLAYING}
+    if settings.HOSTED_AGENT_URL:
+        return bool(tables)
+    return AgentDeployment.objects.filter(table_id__in=tables, left_at=None).exists()
 
 
 def _own_agents(user: User) -> dict[str, Any]:

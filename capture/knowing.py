@@ -31,7 +31,7 @@ class StreetLine:
 
 @dataclass(frozen=True)
 class Said:
-    author: str
+    author: str  # "": nobody is named
     at: str
     text: str
 
@@ -78,8 +78,10 @@ class Knowing:
 def arrange(arguments: Mapping[Any, Any], names: Names) -> Knowing:
     """The arguments by place. Frames keep their names on the wire; agents in them are called by `names`."""
     found: dict[str, Any] = {"others": []}
+    at_a_table = "state" in arguments
     for name, value in arguments.items():
-        reader = _READERS.get(name)
+        # Of an agent at no table of ours, notes may be all that it knew: no place for what only fills up over hands.
+        reader = _READERS.get(name) if name != "notes" or at_a_table else None
         read = reader(value, names) if reader else None
         if read is None:
             found["others"].append((spelt(name), value))
@@ -192,7 +194,7 @@ def _notes(value: Any, names: Names) -> dict[str, Any] | None:
 def _whispers(value: Any, names: Names) -> dict[str, Any] | None:
     if not _is_frames(value) or not all("text" in frame for frame in value):
         return None
-    said = [Said(str(w.get("author", "unknown")), str(w.get("at", "")), str(w["text"])) for w in value]
+    said = [Said(str(w.get("author") or ""), str(w.get("at", "")), str(w["text"])) for w in value]
     return {"whispers": said}
 
 

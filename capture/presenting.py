@@ -121,6 +121,11 @@ class HandPanel:
         return sum(panel.found for panel in self.turns)
 
     @property
+    def found_in(self) -> list[TurnPanel]:
+        """The turns that a search marks."""
+        return [panel for panel in self.turns if panel.found]
+
+    @property
     def keepable(self) -> list[AgentMark]:
         """The agents with recorded turns that are not kept yet."""
         return [agent for agent in self.agents if agent.to_keep > 0]

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capture.frozen import Marker, freeze, thaw
-from capture.knowing import action_words, arrange
+from capture.knowing import Said, action_words, arrange
+from capture.knowledge import read_knowledge
 from capture.recorded import recorded_html, spelt
 from tests.capture import hands
 
@@ -154,3 +155,16 @@ def test_what_is_nested_too_deep_for_tables_is_still_there() -> None:
 )
 def test_an_action_in_words(verb: str, chips: int | None, words: str) -> None:
     assert action_words(verb, chips) == words
+
+
+@pytest.mark.parametrize("notes", [["Nit raised"], ("Nit raised",), "Nit raised", ["a", 7]])
+def test_notes_of_an_agent_at_no_table_stand_with_what_else_it_knew(notes: Any) -> None:  # CAP-3, VW-2
+    known = arrange(read_knowledge(freeze({"question": "Fold?", "notes": notes})), {})
+    assert known.others == [("question", "Fold?"), ("notes", list(notes) if isinstance(notes, tuple) else notes)]
+    assert (known.notes, known.more) == (None, "")
+
+
+@pytest.mark.parametrize("author", [{}, {"author": None}, {"author": ""}])
+def test_a_whisper_of_nobody_in_particular_names_nobody(author: dict[str, Any]) -> None:  # VW-2
+    known = arrange({"whispers": [{"text": "Wait."} | author]}, {})
+    assert known.latest_whisper == Said("", "", "Wait.")

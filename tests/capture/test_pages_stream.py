@@ -400,6 +400,27 @@ def test_a_search_opens_and_marks_what_it_finds(client: Client, story: None) -> 
     assert "9 parts with" in words(page)
 
 
+def test_a_search_names_the_turns_it_found_something_in_and_leads_to_them(client: Client, story: None) -> None:  # VW-2
+    page = read(client, f"{HAND}&q=all+in+the+middle")
+    told = re.search(r'<p class="facts" role="status">.*?</p>', page, re.DOTALL)
+    assert told
+    assert "1 part with" in told[0]
+    assert '<a href="#t3-rocky" aria-label="Turn 3 of Rocky">3 · Rocky</a>' in told[0]
+    assert told[0].count('href="#') == 1
+    nothing = read(client, f"{HAND}&q=nowhere+at+all")
+    assert ("0 parts with" in nothing, "in turn" in nothing) == (True, False)
+
+
+def test_a_whisper_without_an_author_and_notes_of_an_agent_elsewhere_are_on_the_page(
+    client: Client, capture_redis: redis.Redis, operator: User
+) -> None:  # VW-2
+    known = {"question": "Fold?", "notes": ["Nit raised"], "whispers": [{"text": "Wait."}]}
+    turn = show(client, capture_redis, hands.captured("rocky", 1, knowledge=freeze(known)))["t1-rocky"]
+    assert "unknown" not in turn
+    assert '<span class="soft">whispered:</span> Wait.' in turn
+    assert "Nit raised" in turn
+
+
 def test_a_search_in_what_it_knew_opens_the_record(client: Client, story: None) -> None:
     turn = turns_of(read(client, f"{HAND}&q=deploymentId"))["t2-bluffy"]
     assert '<details class="more" open><summary>Everything as recorded' in turn

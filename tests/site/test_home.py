@@ -1,6 +1,7 @@
 """The home page: what this is to anybody, what matters now to whoever has signed in."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from agentlab.agents.models import Agent, AgentDeployment
 from agentlab.agents.services import Draft, publish
 from agentlab.persona.models import StudyRun
 from capture.pinning import pin
+from capture.sources import LocalHands
 from factory.models import FactoryRun
 from tests.capture.making import TABLE, charge, charge_all, play, turn
 from tests.pages import assert_no_inline_code, assert_valid_html
@@ -106,10 +108,39 @@ def test_without_losses_there_is_no_word_of_them(operator: User) -> None:  # CAP
 
 
 @pytest.mark.parametrize(("minutes", "plays"), [(0, True), (1, True), (3, False), (600, False)])
-def test_whether_agents_play_now_is_told_by_the_last_turn(operator: User, minutes: int, plays: bool) -> None:  # VW-1
+def test_whether_agents_play_now_is_told_by_the_last_turn(
+    ann: User, operator: User, minutes: int, plays: bool
+) -> None:  # VW-1
+    seated(ann)
     charge_all(charge("rocky", 0, played_at=timezone.now() - timedelta(minutes=minutes)))
     said = home(operator)
     assert (">PLAYING<" in said, "Nobody plays now" in said) == (plays, not plays)
+
+
+def seated(owner: User, table: str = TABLE) -> AgentDeployment:
+    version = publish(agent(owner), Draft("b", f"play at {table}", [], "house"))
+    return AgentDeployment.objects.create(agent=agent(owner), version=version, table_id=table, model="house")
+
+
+def test_nobody_plays_where_nobody_sits_however_lately_there_was_a_turn(ann: User, operator: User) -> None:  # VW-1
+    charge_all(charge("rocky", 0, played_at=timezone.now()))
+    assert "Nobody plays now" in home(operator)
+    seated(ann, table="elsewhere")
+    assert "Nobody plays now" in home(operator)
+    here = seated(ann)
+    assert ">PLAYING<" in home(operator)
+    here.left_at = timezone.now()
+    here.save()
+    assert "Nobody plays now" in home(operator)
+
+
+def test_who_sits_at_another_hosts_table_is_not_asked_here(
+    settings: Any, operator: User, monkeypatch: pytest.MonkeyPatch
+) -> None:  # RD-5
+    charge_all(charge("rocky", 0, played_at=timezone.now()))
+    monkeypatch.setattr("agentlab.home.hand_source", LocalHands)
+    settings.HOSTED_AGENT_URL = "https://other"
+    assert ">PLAYING<" in home(operator)
 
 
 def test_an_operator_of_an_empty_site_is_told_the_next_step(operator: User) -> None:  # VW-6
