@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
@@ -11,14 +11,7 @@ from agentlab.common.text import ON_DEMAND_BYTES, clip, visible
 SAID_BYTES = 2_000  # of the words before one call: a hundred calls then stay a page that loads at once
 
 
-class Placed(Protocol):
-    """A tool call with the characters of the reply that came before it; None where that is not recorded."""
-
-    @property
-    def reply_offset(self) -> int | None: ...
-
-
-Call = TypeVar("Call", bound=Placed)
+Call = TypeVar("Call")
 
 
 @dataclass(frozen=True)
@@ -37,24 +30,27 @@ class Step(Generic[Call]):
     call: Call | None
 
 
-def tell(reply: str | None, calls: Sequence[Call], *, since: int = 0, to_the_end: bool = True) -> list[Step[Call]]:
-    """The calls with the words between them. `since` is how much of the reply was said before the first of them was
+def tell(
+    reply: str | None, calls: Sequence[tuple[Call, int | None]], *, since: int = 0, to_the_end: bool = True
+) -> list[Step[Call]]:
+    """The calls with the words between them. Each comes with the number of characters of the reply that had been said
+    before it, None where that is not recorded. `since` is how much of the reply was said before the first of them was
     thought of; with `to_the_end` the rest of the reply follows. Where no order is recorded: the calls alone."""
     words = reply or ""
     if not is_ordered(calls):
-        return [Step(None, call) for call in calls]
+        return [Step(None, call) for call, _ in calls]
     steps: list[Step[Call]] = []
     at = since
-    for call in calls:
-        here = max(at, call.reply_offset if call.reply_offset is not None else at)
+    for call, offset in calls:
+        here = at if offset is None else max(at, offset)
         steps.append(Step(_words(words[at:here], SAID_BYTES), call))
         at = here
     rest = _words(words[at:], ON_DEMAND_BYTES) if to_the_end else None
     return [*steps, Step(rest, None)] if rest else steps
 
 
-def is_ordered(calls: Sequence[Placed]) -> bool:
-    return any(call.reply_offset is not None for call in calls)
+def is_ordered(calls: Sequence[tuple[object, int | None]]) -> bool:
+    return any(offset is not None for _, offset in calls)
 
 
 def _words(said: str, limit: int) -> Words | None:

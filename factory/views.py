@@ -212,11 +212,12 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
 def _story(request: HttpRequest, row: AgentAttempt) -> tuple[list[Step[AgentToolCall]], Pager | None]:
     """One page of what the agent said and did: a turn of many hours has thousands of tool calls."""
     calls, pager = _tools(request, row)
+    placed = [(call, call.reply_offset) for call in calls]
     since = 0
-    if calls and calls[0].seq > 1 and is_ordered(calls):
+    if calls and calls[0].seq > 1 and is_ordered(placed):
         earlier = row.tool_calls.filter(seq__lt=calls[0].seq, reply_offset__isnull=False).order_by("-seq")
         since = earlier.values_list("reply_offset", flat=True).first() or 0
-    return tell(row.reply, calls, since=since, to_the_end=pager is None or not pager.older_url), pager
+    return tell(row.reply, placed, since=since, to_the_end=pager is None or not pager.older_url), pager
 
 
 def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[Sequence[AgentToolCall], Pager | None]:

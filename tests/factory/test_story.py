@@ -21,7 +21,7 @@ class Call:
 
 
 def told(reply: str | None, *calls: Call, **options: object) -> list[str]:
-    steps = tell(reply, calls, **options)  # type: ignore[arg-type]
+    steps = tell(reply, [(call, call.reply_offset) for call in calls], **options)  # type: ignore[arg-type]
     return [
         words for step in steps for words in (step.said and str(step.said.html), step.call and step.call.name) if words
     ]
@@ -51,7 +51,7 @@ def test_an_offset_that_cannot_be_moves_nothing_out_of_order() -> None:  # SF-4
 
 
 def test_words_between_calls_are_escaped_and_long_ones_are_cut_and_say_so() -> None:  # AI-7
-    [step, _] = tell("<b>" + "é" * 5_000 + "\n\nDone.", [Call("x", 5_003)])
+    [step, _] = tell("<b>" + "é" * 5_000 + "\n\nDone.", [("x", 5_003)])
     assert step.said is not None
     assert step.said.cut and str(step.said.html).startswith("&lt;b&gt;é")
 
