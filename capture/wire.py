@@ -286,9 +286,10 @@ def recent_from_json(said: RecentHandsJson) -> RecentHands:
 
 def _recent_from_json(said: RecentHandJson) -> RecentHand:
     """A host of an older version says nothing of clamped turns, or of others."""
-    return RecentHand(
-        **{name: None if value is UNSET else value for name, value in msgspec.structs.asdict(said).items()}
-    )
+    facts: dict[str, Any] = {
+        name: None if value is UNSET else value for name, value in msgspec.structs.asdict(said).items()
+    }
+    return RecentHand(**facts)
 
 
 def neighbours_to_json(found: Neighbours) -> NeighboursJson:
