@@ -19,7 +19,7 @@ from capture.turns import Turn
 # All responses of a hand together may take this much of its page (PF-4: 250 KB for forty turns of about 5 KB).
 RESPONSES_BYTES = 20_000
 LEAST_INLINE_BYTES = 400
-NOTE_WORDS = {TurnNote.RECONNECTED: "RECONNECTED?", TurnNote.LOG_GAP: "LOG GAP"}
+NOTE_WORDS: dict[str, str] = {TurnNote.RECONNECTED: "RECONNECTED?", TurnNote.LOG_GAP: "LOG GAP"}
 
 
 @dataclass(frozen=True)
