@@ -64,7 +64,7 @@ def _at_the_tables(now: datetime) -> dict[str, Any]:
 
 
 def _is_playing(hands: Sequence[RecentHand], now: datetime) -> bool:
-    """A turn was played just now, at a table where somebody still sits. Who sits at another host's is not known here."""
+    """A turn was played just now, at a table where somebody still sits. Who sits elsewhere is not known here."""
     tables = {hand.table_id for hand in hands if now - hand.last_played_at < PLAYING}
     if settings.HOSTED_AGENT_URL:
         return bool(tables)
