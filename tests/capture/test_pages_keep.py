@@ -12,7 +12,7 @@ from agentlab.agents.models import Agent
 from agentlab.common.models import AuditEntry, Deed
 from capture.models import AgentCallRecord
 from tests.capture import hands
-from tests.capture.making import take_redis_away
+from tests.capture.making import take_redis_away, write
 from tests.pages import assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -148,7 +148,7 @@ def test_after_keeping_the_page_says_how_much_is_kept_at_once_and_on_every_visit
     assert ("<span>expires in 23 h</span>" in before, ">kept " in before) == (True, False)
     for said in (keep(client, "rocky"), client.get("/agent-capture", HAND).content.decode()):
         assert "<span>kept 1 of 2 turns</span><span>the rest expires in 23 h</span>" in said
-        assert "1 turn of Rocky, until they are let go." in said
+        assert "1 turn of Rocky, until somebody lets go." in said
     assert 'id="hand-facts" hx-swap-oob="true"' in keep(client, "nit")
     after = client.get("/agent-capture", HAND).content.decode()
     assert ("<span>kept 2 of 2 turns</span>" in after, "expires in" in after) == (True, False)
@@ -168,6 +168,14 @@ def test_kept_hands_are_a_list_of_their_own_last_kept_first(client: Client, capt
     assert re.findall(r">T-4:(\d+)</a>", said) == ["184", "185"]
     assert '<a href="/agent-capture?only=kept" aria-current="true">kept</a>' in said
     assert "data-live" not in said  # newly played hands are no news to it
+
+
+def test_a_kept_hand_without_a_ledger_is_not_said_to_have_no_turns(client: Client, capture_redis: redis.Redis) -> None:
+    # CAP-7, VW-1
+    write(hands.turn("mine", 1))
+    client.post("/agent-capture/keep", HAND | {"agent": "mine"})
+    said = client.get("/agent-capture?only=kept").content.decode()
+    assert ("not known" in said, "1 KEPT" in said, '<td class="number">0' in said) == (True, True, False)
 
 
 def test_nobodys_agents_kept_turns_are_let_go_of_by_an_operator_who_is_asked_first(
