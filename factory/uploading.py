@@ -41,7 +41,7 @@ def _upload(request: HttpRequest) -> HttpResponse:
 
 def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
     messages.error(request, plain(sentence))
-    return redirect(f"{reverse('factory')}?read#read")
+    return redirect(f"{reverse('factory')}?read")
 
 
 def _counted(report: FileReport) -> str:

@@ -106,7 +106,7 @@ def test_a_session_file_is_brought_by_a_button_beside_the_title_also_where_there
 
 def test_a_file_that_was_refused_leads_back_to_the_form(owner: Client) -> None:  # SF-4
     response = owner.post("/factory/import", {})
-    assert response.headers["Location"] == "/factory?read#read"
+    assert response.headers["Location"] == "/factory?read"
 
 
 def test_lists_say_when_a_session_was_imported_beside_when_it_began(owner: Client) -> None:  # IM-1

@@ -135,7 +135,7 @@ AGENTS = {
 ATTEMPT = "factory/runs/<int:run_id>/attempts/<int:number>"
 FACTORY = {
     "factory": [signed_in("/factory")],
-    "factory/import": [Ask("/factory/import", "login", *["/factory?read#read"] * 3, method="post")],
+    "factory/import": [Ask("/factory/import", "login", *["/factory?read"] * 3, method="post")],
     "factory/runs/<int:run_id>": [owners("/factory/runs/{run}")],
     "factory/runs/<int:run_id>/live": [owners("/factory/runs/{run}/live", 286)],
     ATTEMPT: [owners("/factory/runs/{run}/attempts/1")],
