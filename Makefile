@@ -6,7 +6,8 @@ ARGS ?=
 
 # What a production site sets, with values that are good for nothing but being checked.
 ANY_KEY = $$($(BIN)/python -c 'import secrets; print(secrets.token_urlsafe(60))')
-PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example DATABASE_URL=sqlite:///:memory: SECRET_KEY=$(ANY_KEY) \
+PRODUCTION = DEBUG=false ALLOWED_HOSTS=agentlab.example SECRET_KEY=$(ANY_KEY) \
+	DATABASE_URL=sqlite:///:memory: AGENT_CAPTURE_REDIS_URL=redis://capture.example \
 	AGENT_CAPTURE_SERVICE_KEY=$(ANY_KEY)
 
 # The coding agent of `factory run --provider pi`: the newest version that Node.js 20 runs.

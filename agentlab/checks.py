@@ -1,10 +1,27 @@
 """System checks of the project's own settings. A room's own checks are in the room."""
 
+import os
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
+
+
+@register(Tags.database, deploy=True)
+def stores_are_named(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """What a local site takes by itself, a deployed one would have in a folder of whoever started it."""
+    missing = [name for name in ("DATABASE_URL", "AGENT_CAPTURE_REDIS_URL") if not _is_set(name)]
+    if settings.HOSTED_AGENT_URL:  # hands come from there
+        missing = [name for name in missing if name == "DATABASE_URL"]
+    return [
+        Warning(f"{name} is not set.", hint=f"The default lies in {settings.STATE_DIR}.", id="agentlab.W002")
+        for name in missing
+    ]
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
 
 
 @register(Tags.security)

@@ -148,7 +148,7 @@ def present_hand(hand: Hand, setting: Setting) -> HandPanel:
         hand.hand_number,
         list(agents.values()),
         _panels(hand, agents, setting),
-        wording.outcome_counts(hand.turns),
+        wording.outcome_counts(hand.turns, buffer_answered=hand.buffer_answered),
         wording.losses(hand.turns),
         wording.empty_hand(hand, now=setting.now, ttl=setting.ttl),
         wording.kept(hand.turns),

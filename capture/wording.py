@@ -46,13 +46,14 @@ def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: b
     return "It was recorded, but it is in the buffer no more, though its time is not over."
 
 
-def outcome_counts(views: Sequence[TurnView]) -> list[str]:
-    """`8 recorded`, `2 fallback`, `1 damaged`, `1 gone`: what became of a hand's turns. The lost have a callout."""
+def outcome_counts(views: Sequence[TurnView], *, buffer_answered: bool) -> list[str]:
+    """`8 recorded`, `2 fallback`, `1 damaged`, `1 gone`: what became of a hand's turns. The lost have a callout. Where
+    the buffer is silent nothing is known to be gone."""
     counts = [
         (sum(view.turn is not None for view in views), "recorded"),
         (sum(view.is_fallback for view in views), "fallback"),
         (sum(is_damaged(view) for view in views), "damaged"),
-        (sum(_gone(view) for view in views), "gone"),
+        (sum(_gone(view) for view in views), "gone" if buffer_answered else "out of reach"),
     ]
     return [f"{count} {word}" for count, word in counts if count]
 

@@ -12,6 +12,7 @@ from agentlab.agents.services import Draft, newest_version, publish
 
 OPERATOR = "operator"
 OWNERS = ("ada", "ben")
+HOUSE_OWNER = "house"  # of the house's agents where real people have accounts; nobody can sign in as it
 
 
 class Resident(Protocol):
@@ -35,12 +36,14 @@ def ensure_people(*, reset: bool = False) -> dict[str, str | None]:
     return {name: _ensure_password(_person(name), reset) for name in (OPERATOR, *OWNERS)}
 
 
-def ensure_house(residents: Sequence[Resident], *, base_prompt: str, model: str = "house") -> list[AgentVersion]:
+def ensure_house(
+    residents: Sequence[Resident], *, base_prompt: str, model: str = "house", owned_by: Sequence[str] = OWNERS
+) -> list[AgentVersion]:
     """The residents as agents, shared out between the owners in turn; the newest version of each.
 
     A resident that has published anything is left as it is: an owner's own words stay, and so does another owner.
     """
-    owners = [_person(name) for name in OWNERS]
+    owners = [_person(name) for name in owned_by]
     versions = []
     for place, resident in enumerate(residents):
         agent, _ = Agent.objects.get_or_create(

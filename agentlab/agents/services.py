@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import Q
@@ -47,8 +48,16 @@ class Part:
     diff: list[DiffLine]
 
 
+def _refuse_elsewhere() -> None:
+    """Where the hands of another host are shown, an id is what gives an owner their hands: nobody may take one."""
+    if settings.HOSTED_AGENT_URL:
+        raise Refused("Agents are made and published on the host where they play; this one shows its hands.")
+
+
 def create_agent(*, owner: User, name: str) -> Agent:
-    """A new agent. Its id is made of its name, numbered where the name is taken: two owners may both have a Rocky."""
+    """A new agent. Its id is made of its name, numbered where the name is taken: two owners may both have a Rocky.
+    Raises Refused."""
+    _refuse_elsewhere()
     stem = slugify(name)[:50] or "agent"
     for number in range(2 if stem == RESERVED else 1, 1000):
         try:
@@ -79,7 +88,8 @@ def agents_called(words: str) -> list[str]:
 @transaction.atomic
 def publish(agent: Agent, draft: Draft) -> AgentVersion:
     """The agent's next version, seated from the next hand on. Raises Refused where it would say what the last
-    one says."""
+    one says, and where it would never play."""
+    _refuse_elsewhere()
     Agent.objects.select_for_update().get(pk=agent.pk)  # two publishers at once get two numbers
     last = newest_version(agent)
     if last is not None and draft_of(last) == draft:

@@ -19,9 +19,11 @@ def is_current() -> bool:
     return _is_current
 
 
-def explains(failure: BaseException | None) -> bool:
-    """Is a missing migration why the database refused something? It never raises."""
+def why_unready(failure: BaseException | None) -> str:
+    """In a sentence, why the database refused something: a migration is missing, or it does not answer at all. Empty
+    where it is neither. It never raises."""
     try:
-        return isinstance(failure, Error) and is_behind()
+        behind = isinstance(failure, Error) and is_behind()
     except Error:
-        return False
+        return "The database does not answer. Try again in a moment."
+    return "The database's schema is older than this site: manage.py migrate brings it up to date." if behind else ""

@@ -15,7 +15,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from agentlab.common.context import THEMES
 from agentlab.common.errors import error, for_a_program
-from agentlab.common.schema import explains
+from agentlab.common.schema import why_unready
 from agentlab.common.signin import ThrottledLoginView
 
 ONE_YEAR = 365 * 24 * 3600
@@ -71,10 +71,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Rendered without the request: what broke may be what the request's own context asks for."""
-    if explains(sys.exception()):
+    if why := why_unready(sys.exception()):
         if for_a_program(request):
-            return error(503, "The database's schema is older than this site: `manage.py migrate` first.")
-        return HttpResponse(render_to_string("503.html", {"local": settings.LOCAL}), status=503)
+            return error(503, why)
+        return HttpResponse(render_to_string("503.html", {"why": why, "local": settings.LOCAL}), status=503)
     if for_a_program(request):
         return error(500, "Something broke.")
     return HttpResponse(render_to_string("500.html"), status=500)

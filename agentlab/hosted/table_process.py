@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import sys
 from asyncio.subprocess import Process
 from collections.abc import Callable
@@ -114,7 +115,9 @@ class TableProcess:
 
 # The child ------------------------------------------------------------------------------------------------------
 def _tell(**event: Any) -> None:
-    print(json.dumps(event), flush=True)  # noqa: T201 - standard output is the pipe to the holder
+    """To a holder who is gone nothing can be told; that is no fault of the table's."""
+    with contextlib.suppress(BrokenPipeError):  # unbuffered, or what is left over would be tried again at exit
+        os.write(sys.stdout.fileno(), json.dumps(event).encode() + b"\n")
 
 
 def _journal_to(file: IO[str]) -> Journal:

@@ -52,3 +52,10 @@ def test_what_an_owner_has_published_since_stays() -> None:  # HA-11
     demo.ensure_house([Resident("rocky")], base_prompt="Play.")
     publish(Agent.objects.get(), Draft("My own.", "Loose.", [], "house"))
     assert demo.ensure_house([Resident("rocky")], base_prompt="Play.")[0].id == "rocky-v2"
+
+
+def test_where_people_have_accounts_the_house_has_one_of_its_own_that_nobody_signs_in_to() -> None:  # HA-11
+    demo.ensure_house([Resident("rocky"), Resident("nit")], base_prompt="Play.", owned_by=(demo.HOUSE_OWNER,))
+    assert {agent.owner.username for agent in Agent.objects.all()} == {"house"}
+    assert list(User.objects.values_list("username", flat=True)) == ["house"]
+    assert not User.objects.get().has_usable_password()

@@ -282,3 +282,12 @@ def test_a_name_of_odd_characters_stands_in_title_and_labels_as_plain_signs(clie
         page = client.get(f"/agents/rocky{path}")
         assert_valid_html(page)
         assert 'aria-label="RRLOo &quot;&lt;b&gt;"' in page.content.decode(), path
+
+
+def test_nobody_takes_an_id_of_another_host_by_making_an_agent_of_its_name(settings: Any, client: Client) -> None:
+    # RD-3, RD-5
+    settings.HOSTED_AGENT_URL = "https://hands.example"
+    client.force_login(User.objects.create_user("mallory"))
+    said = client.post("/agents/new", {"name": "Ottobot"}).content.decode()
+    assert "on the host where they play" in said
+    assert not Agent.objects.filter(pk="ottobot").exists()

@@ -82,7 +82,8 @@ def test_an_action_that_no_agent_took_is_not_passed_over(indexes: list[int], wor
 def test_a_hands_counts_name_what_became_of_each() -> None:
     views = [replace(PLAIN, turn=turn()), PLAIN, replace(PLAIN, is_fallback=True, capture_outcome="none")]
     views += [replace(PLAIN, damaged="cut off"), replace(PLAIN, damaged="cut off", capture_outcome="failed")]
-    assert outcome_counts(views) == ["1 recorded", "1 fallback", "1 damaged", "1 gone"]
+    assert outcome_counts(views, buffer_answered=True) == ["1 recorded", "1 fallback", "1 damaged", "1 gone"]
+    assert "1 out of reach" in outcome_counts(views, buffer_answered=False)  # silence is not absence
 
 
 def test_a_hand_of_which_only_damage_is_left_is_not_said_to_have_gone() -> None:  # VW-6, CAP-9

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from agentlab.agents.models import Agent
 from agentlab.local import socket_path
+from agentlab.private_redis import PrivateRedis
 from capture.buffer import TurnBuffer
 from tests.hosted.plays import children, counts, play, private_redis, rows, run_manage, start
 
@@ -209,6 +211,25 @@ def test_an_agent_that_is_not_there_is_named():
     # SF-4
     with pytest.raises(CommandError, match=r"^no such agent: nobody$"):
         call_command("play", "--agent", "nobody")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_where_people_have_accounts_the_house_takes_nobodys_name_and_no_redis_of_its_own(settings, django_user_model):
+    # HA-11, SF-5
+    settings.LOCAL = False
+    oona = django_user_model.objects.create_user("oona", password="x")
+    Agent.objects.create(id="rocky", name="Rocky", owner=oona)
+    settings.AGENT_CAPTURE_REDIS_URL = PrivateRedis(settings.PRIVATE_REDIS_SOCKET).url
+    with pytest.raises(CommandError, match=r"^AGENT_CAPTURE_REDIS_URL is not set"):
+        call_command("play", "--agents", "2", "--hands", "1")
+    made = Agent.objects.exclude(pk="rocky")
+    assert {agent.owner.username for agent in made} == {"house"}
+    assert len(made) == 2
+    person = django_user_model.objects.get(username="house")
+    person.set_password("somebody")
+    person.save()
+    with pytest.raises(CommandError, match=r"^the user house is a person"):
+        call_command("play", "--agents", "2", "--hands", "1")
 
 
 def test_files_of_which_no_hand_can_be_dealt_are_no_success(state):

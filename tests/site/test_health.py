@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import redis
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.test import Client, override_settings
@@ -125,10 +126,23 @@ def test_a_program_is_told_of_an_old_schema_in_json(django_user_model: Any, an_o
 
 
 def test_a_fault_over_a_schema_of_today_is_still_called_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:  # SF-5
-    assert not schema.explains(ValueError("no"))
-    assert not schema.explains(OperationalError("the disk is full"))
+    assert not schema.why_unready(ValueError("no"))
+    assert not schema.why_unready(OperationalError("the disk is full"))
     monkeypatch.setattr(schema, "is_behind", lambda: True)
-    assert not schema.explains(None)
+    assert not schema.why_unready(None)
+
+
+def test_a_page_and_a_program_are_told_that_the_database_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    # SF-5
+    def gone(*_: Any, **__: Any) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr("agentlab.common.schema.is_behind", gone)
+    monkeypatch.setattr("agentlab.home.is_operator", gone)
+    client = Client(raise_request_exception=False)
+    monkeypatch.setattr("django.contrib.auth.middleware.get_user", lambda request: User(username="ada"))
+    page = client.get("/")
+    assert (page.status_code, "The database does not answer." in page.content.decode()) == (503, True)
 
 
 def test_what_is_known_of_the_schema_is_asked_once(  # SF-5

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import BaseCommand, CommandError
 from django.db import DatabaseError, connections
 from django.db.models import Count
@@ -25,7 +26,7 @@ from agentlab.common.text import on_a_terminal
 from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
 from agentlab.hosted.hand_numbers import open_table
-from agentlab.hosted.house_roster import HOUSE
+from agentlab.hosted.house_roster import HOUSE, HouseAgent
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.playing import Plan, Result, play
 from agentlab.hosted.table_process import TableFailed
@@ -177,10 +178,23 @@ def _fallback_reasons(tables: list[str], since: datetime) -> list[tuple[str, int
 
 def _house(count: int) -> list[str]:
     """The first house agents, published where they are not; what an owner has published since stays."""
-    residents = HOUSE[:count]
+    residents = HOUSE[:count] if settings.LOCAL else _the_houses_own()[:count]
+    if len(residents) < count:
+        raise NoSeat("people's agents have the names of the house: name who shall play with --agent")
     published = set(AgentVersion.objects.values_list("agent_id", flat=True))
-    demo.ensure_house([one for one in residents if one.slug not in published], base_prompt=BASE_PROMPT)
+    new = [one for one in residents if one.slug not in published]
+    owners = demo.OWNERS if settings.LOCAL else (demo.HOUSE_OWNER,)
+    demo.ensure_house(new, base_prompt=BASE_PROMPT, owned_by=owners)
     return [one.slug for one in residents]
+
+
+def _the_houses_own() -> list[HouseAgent]:
+    """Those whose id no person's agent has. The house must not act for an account that somebody can sign in to."""
+    owner = User.objects.filter(username=demo.HOUSE_OWNER).first()
+    if owner and owner.has_usable_password():
+        raise NoSeat(f"the user {demo.HOUSE_OWNER} is a person: name who shall play with --agent")
+    taken = set(Agent.objects.exclude(owner__username=demo.HOUSE_OWNER).values_list("pk", flat=True))
+    return [one for one in HOUSE if one.slug not in taken]
 
 
 def _hands(asked: int | None, deal: str | None) -> int:
@@ -200,6 +214,8 @@ def _shares(hands: int, tables: list[str]) -> dict[str, int | None]:
 def _capture_redis() -> Iterator[None]:
     """The Redis that the environment names, or the private one that runs, or one for the life of the block."""
     server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET)
+    if not settings.LOCAL and server.url == settings.AGENT_CAPTURE_REDIS_URL:  # what it held would go with it, unread
+        raise PrivateRedisError("AGENT_CAPTURE_REDIS_URL is not set: name the Redis that the pages read")
     if server.url != settings.AGENT_CAPTURE_REDIS_URL or server.is_up():
         yield
         return
