@@ -37,6 +37,10 @@ def test_from_the_list_to_the_prompt_and_to_keeping(site: Site, operator: User, 
     page.get_by_role("button", name="Keep this hand for Rocky").click()
     expect(page.locator("#keep")).to_contain_text("Rocky: kept 3 turns")
     expect(page.locator("#status")).to_contain_text("Rocky: kept 3 turns")
+    for _ in ("answered", "visited again"):
+        expect(page.locator("#hand-facts")).to_contain_text("kept 3 of 10 turns")
+        expect(page.locator("#keep")).to_contain_text("3 turns of Rocky")
+        page.reload()
     assert AgentCallRecord.objects.filter(agent_id="rocky").count() == 3
 
 
@@ -274,7 +278,10 @@ def test_hostile_text_does_nothing(site: Site, operator: User, capture_redis: re
     assert not [url for url in asked if not url.startswith(site.url)]
 
 
-def test_a_page_leaves_no_prompt_in_the_browsers_storage(site: Site, operator: User, story: None) -> None:  # SF-2
+def test_a_page_leaves_no_prompt_in_the_browsers_storage(
+    site: Site, operator: User, story: None, capture_redis: redis.Redis
+) -> None:  # SF-2
+    hands.store(capture_redis, [hands.captured("rocky", 1)], hand=185)
     page = site.open(HAND, operator)
     page.locator("#t3-rocky").get_by_text("Prompt", exact=True).click()
     expect(page.locator("#t3-rocky")).to_contain_text("Street: flop.")
