@@ -107,6 +107,8 @@ class AgentAttempt(models.Model):
     state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
     failure = models.CharField(max_length=12, choices=Failure, blank=True)
     error = ExactTextField(blank=True)
+    check_command = ExactTextField(null=True, blank=True, help_text="the check that failed after it; null: none did")
+    check_output = ExactTextField(null=True, blank=True, help_text="the end of what that check printed")
     input_tokens = models.BigIntegerField(null=True, blank=True)
     output_tokens = models.BigIntegerField(null=True, blank=True)
     cost = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True, help_text="US dollars")

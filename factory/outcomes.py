@@ -47,13 +47,16 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class AttemptEnd:
-    """How an attempt ended. `reply` is None where the provider never answered."""
+    """How an attempt ended. `reply` is None where the provider never answered; `check_command` and what it printed are
+    of the check that failed, else None."""
 
     state: EndState
     failure: FailureKind = ""
     error: str = ""
     duration_ms: int | None = None
     reply: Reply | None = None
+    check_command: str | None = None
+    check_output: str | None = None
 
 
 def storable(call: ToolCall, secrets: Sequence[str]) -> ToolCall:

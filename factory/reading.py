@@ -21,7 +21,7 @@ from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
 from factory.panel import AttemptFacts, InputPanel, Recorded, build_panel, find_prior_turns
 
 PAGE = 25
-_BODIES = ("system_prompt", "user_prompt", "task_prompt", "reply", "launch_command")
+_BODIES = ("system_prompt", "user_prompt", "task_prompt", "reply", "launch_command", "check_output")
 
 
 @dataclass(frozen=True, slots=True)

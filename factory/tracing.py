@@ -108,7 +108,8 @@ class Tracer:
 
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
         """Write what came of an attempt and which tools it used."""
-        values: dict[str, Any] = {name: getattr(end, name) for name in ("state", "failure", "error", "duration_ms")}
+        names = ("state", "failure", "error", "duration_ms", "check_command", "check_output")
+        values: dict[str, Any] = {name: getattr(end, name) for name in names}
         calls: tuple[ToolCall, ...] = ()
         if reply := end.reply:
             calls = reply.tool_calls

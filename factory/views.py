@@ -46,6 +46,7 @@ TEXTS = {
     "user": "User message",
     "system": "System message",
     "reply": "Reply",
+    "check": "What it printed",
     "launch": "Launch command",
 }
 _FIELDS = {
@@ -53,6 +54,7 @@ _FIELDS = {
     "user": "user_prompt",
     "system": "system_prompt",
     "reply": "reply",
+    "check": "check_output",
     "launch": "launch_command",
 }
 
@@ -282,7 +284,9 @@ def _block(row: AgentAttempt, name: str, text: str, *, whole: bool = False, alon
         part_url="" if alone else reverse("factory-text", args=place),
         subject=f"attempt {row.number}",
         # A correction's few words are what is new on this turn; an opening message repeats the task above it.
-        open=alone or name in {"task", "reply"} or (name == "user" and row.send_kind in {"parse_retry", "gate_retry"}),
+        open=alone
+        or name in {"task", "reply", "check"}
+        or (name == "user" and row.send_kind in {"parse_retry", "gate_retry"}),
         lazy=name in {"system", "launch", "error"},
         whole=whole,
         level=2 if name in {"task", "reply"} else 3,

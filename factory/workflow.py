@@ -188,7 +188,8 @@ class WorkflowRun:
             return _failed("parse", reason), _Setback("parse_retry", reason, message)
         if phase.gated and (command := self._job.check) is not None and not (result := self._check(command)).passed:
             message = messages.check_correction(phase, command, result.output)
-            return _failed("check", result.summary), _Setback("gate_retry", result.summary, message)
+            end = replace(_failed("check", result.summary), check_command=command, check_output=result.output)
+            return end, _Setback("gate_retry", result.summary, message)
         if objection := envelope.objection():
             return AttemptEnd("succeeded"), _Setback(None, objection)
         return AttemptEnd("succeeded"), Included(phase.name, "previous_envelope", data)

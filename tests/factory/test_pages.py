@@ -180,6 +180,17 @@ def test_a_text_that_is_not_one_is_not_there(owner: Client, built: int, name: st
     page(owner, f"/factory/runs/{built}/attempts/1/{name}", 404)
 
 
+def test_a_failed_check_is_shown_with_its_command_and_what_it_printed(owner: Client, run: Run, ada: User) -> None:
+    # FA-13
+    run_id, _ = run("Do it", workflow="ask", check="echo '<b>4 failed</b>'; exit 4", owner_id=ada.pk)
+    for number in (1, 2):
+        said = page(owner, f"/factory/runs/{run_id}/attempts/{number}")
+        assert "The check that failed" in said
+        assert "&lt;b&gt;4 failed&lt;/b&gt;" in said
+    raw = owner.get(f"/factory/runs/{run_id}/attempts/2/check/raw")
+    assert raw.content.decode() == "<b>4 failed</b>"
+
+
 def test_a_running_attempt_asks_again_and_an_ended_one_stops(owner: Client, built: int) -> None:  # VW-10
     FactoryRun.objects.filter(pk=built).update(state="running")
     assert 'hx-trigger="every 3s"' in page(owner, f"/factory/runs/{built}")

@@ -137,6 +137,14 @@ def test_a_check_that_never_passes_ends_the_run_as_failed(run: Run) -> None:  # 
     assert FactoryRun.objects.get(pk=run_id).state == "failed"
 
 
+def test_what_each_failed_check_printed_stands_on_its_attempt(run: Run) -> None:  # FA-13
+    check = 'n=$(cat n 2>/dev/null || echo 0); n=$((n+1)); echo $n > n; echo "output of check $n"; exit 4'
+    run_id, _ = run("Do it", workflow="ask", check=check)
+    first, second = attempts(run_id)
+    assert (first.check_command, first.check_output) == (check, "output of check 1")
+    assert (second.check_command, second.check_output) == (check, "output of check 2")
+
+
 def test_the_check_runs_after_the_work_and_not_after_plan_or_review(run: Run, tmp_path: Path) -> None:  # FA-2
     run_id, _ = run("Do it", check=f"echo x >> {tmp_path}/checked")
     assert (tmp_path / "checked").read_text() == "x\n"
