@@ -16,7 +16,7 @@ STILL_MOVING = 8
 KEPT = "kept"  # a list of its own, by when they were kept; beside what ONLY narrows to
 
 NONE_SUCH = {  # why a narrowed list is empty
-    "clamped": "No turn is known to have been clamped. Of turns from before this was written down, it is not known.",
+    "clamped": "No turn of the ledger is known to have been clamped; of its oldest turns it is not known.",
     "reconnected": "No agent is known to have come back in the middle of a hand. Of older turns it is not known.",
     "fallback": "Every turn was decided: none fell back.",
     "lost": "No recorded turn was lost.",

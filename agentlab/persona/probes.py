@@ -46,7 +46,7 @@ def _field(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, ports:
     if failure:
         return Probed(ask.id, question, expected, failure, 1.0, drifted=False, answered=False)
     distance = 1.0 - _overlap(expected, given)
-    return Probed(ask.id, question, expected, given, distance, distance > rules.drift_above)
+    return Probed(ask.id, question, expected, given, distance, _beyond(distance, rules.drift_above))
 
 
 def _opinion(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, ports: Ports) -> Probed | None:
@@ -63,7 +63,12 @@ def _opinion(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, port
     if said is None:
         return Probed(ask.id, question, f"{first.stance:+.2f}", failure or given, 1.0, drifted=False, answered=False)
     distance = abs(said - first.stance) / 2.0
-    return Probed(ask.id, question, f"{first.stance:+.2f}", given, distance, distance > rules.drift_above)
+    return Probed(ask.id, question, f"{first.stance:+.2f}", given, distance, _beyond(distance, rules.drift_above))
+
+
+def _beyond(distance: float, limit: float) -> bool:
+    """Not by what binary fractions add: 0.1 is 0.15 from -0.2 on a scale of two, not a hair more."""
+    return round(distance - limit, 9) > 0
 
 
 def read_stance(answer: str) -> float | None:

@@ -68,6 +68,14 @@ def test_turns_with_and_without_probes_give_the_same_memories() -> None:  # PE-1
     assert plain.counters == probed.counters
 
 
+def test_a_distance_of_just_the_limit_is_no_drift() -> None:  # PE-11
+    who = persona(beliefs=beliefs_from({"levy": (-0.2, 0.5)}))
+    at_the_limit = rules(probe_every=1, probe_ask=(Ask(topic="levy"),), drift_above=0.15)
+    (found,) = probe(who, lived(1, who, PLAIN, at_the_limit)[1], at_the_limit, Ports(PLAIN.embed, Scripted("0.1")))
+    assert abs(found.distance - 0.15) < 1e-9  # 0.15000000000000002 in binary fractions
+    assert not found.drifted
+
+
 def test_no_answer_is_said_and_is_neither_drift_nor_character() -> None:  # PE-11
     events, _ = lived(5, WHO, Ports(PLAIN.embed, Scripted(None)), BY)
     probed = [event for event in events if event.kind == "probed"]
