@@ -201,14 +201,19 @@ def test_a_tool_of_pis_ends_with_the_interrupted_pi(workspace: Path) -> None:  #
     with scripted_server(Says(tool=("bash", {"command": "echo $$ > new; mv new pid; exec sleep 600"}))) as server:
         session = provider("pi", server).open(workspace, 1)
 
+        ended = threading.Event()
+
         def interrupt() -> None:
             while not (workspace / "pid").exists():
                 time.sleep(0.05)
-            os.kill(os.getpid(), signal.SIGINT)
+            while not ended.is_set():  # one that comes as a read begins may go unheard
+                os.kill(os.getpid(), signal.SIGINT)
+                ended.wait(10)
 
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             session.send(Messages("You are", "first"))
+        ended.set()
     pid = int((workspace / "pid").read_text())
     for _ in range(100):
         if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:

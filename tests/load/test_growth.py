@@ -8,6 +8,7 @@ import pytest
 from django.apps import apps
 from django.contrib.contenttypes.models import ContentType
 
+from agentlab.common.schema import is_current
 from tests.load.counting import counted
 from tests.load.pages import FINE, Page, all_pages
 from tests.load.sizes import SMALL
@@ -42,6 +43,7 @@ def test_every_page_takes_as_many_queries_when_there_is_more(settings: Any, tmp_
     # VW-1, VW-7, VW-8, VW-10, RD-1, RD-2, RD-6
     world = fill(FIRST, tmp_path, print)
     ContentType.objects.get_for_models(*apps.get_models())  # what a process asks once is no page's
+    assert is_current()
     before = statements_of(some_pages(world))
     grow(world, MORE, print)
     after = statements_of(some_pages(world))

@@ -84,6 +84,7 @@ def test_the_deployment_checks_are_clean_with_production_settings() -> None:  # 
 STRONG = {
     "SECRET_KEY": "2Xw9_fQ7bL-c4Vt8sNzH1mRkP6yJ3dAeG5uTqCxWvBnMiOpLrSdFgHjKlZxCvBnM",
     "AGENT_CAPTURE_SERVICE_KEY": "Zq8_wE4rTy7UiOp2AsDf-GhJk5LzXcVb9NmQwErTy",
+    "AGENT_CAPTURE_REDIS_URL": "redis://127.0.0.1:1",
 }
 
 
