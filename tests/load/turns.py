@@ -22,7 +22,7 @@ from tests.load.sizes import Size
 
 LEDGER = (
     *("agent_id", "table_id", "hand_number", "action_index", "agent_version_id", "deployment_id", "model", "routing"),
-    *("input_tokens", "output_tokens", "cost", "duration_ms", "played_at", "action", "amount", "change"),
+    *("input_tokens", "output_tokens", "cost", "duration_ms", "played_at", "action", "amount", "change", "note"),
     *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason"),
 )
 KEPT = tuple(column.name for column in AgentCallRecord._meta.concrete_fields if not column.primary_key)
@@ -49,11 +49,12 @@ class Spot:
         """The row of the ledger, in the order of LEDGER."""
         fallback, seed = self.outcome == "none", self.hand * 31 + self.index
         change = None if fallback else {0: "clamp", 1: "all_in", 2: "verb"}.get(seed % 101, "")
+        note = None if fallback else "reconnected" if seed % 499 == 0 else ""
         action = ACTIONS[seed % 4]
         return (
             *(self.agent, self.table, self.hand, self.index, self.version, 7, "house-1", "local"),
             *(2000 + seed % 500, 40 + seed % 90, Decimal(seed % 9000) / 1_000_000, 900 + seed % 2000, self.at),
-            *("fold" if fallback else action, 24 if action == "raise" else None, change, fallback),
+            *("fold" if fallback else action, 24 if action == "raise" else None, change, note, fallback),
             *(LATE if fallback else "", self.outcome, "buffer full" if self.outcome in ("dropped", "failed") else ""),
         )
 
