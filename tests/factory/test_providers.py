@@ -179,17 +179,37 @@ def test_pis_key_does_not_stay_behind(workspace: Path) -> None:  # FA-14
     assert not [path for path in kept if KEY.encode() in path.read_bytes()]
 
 
+@contextmanager
+def interrupted_once(awaited: Callable[[], object]) -> Iterator[None]:
+    """Ctrl-C for the block, once what is awaited has come. Whoever waits for the interpreter's lock gets it just before
+    the main thread begins to read, and a signal that comes between goes unheard: then it is sent again."""
+    ended = threading.Event()
+
+    def interrupt() -> None:
+        awaited()
+        while not ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            ended.wait(10)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            yield
+    finally:
+        ended.set()
+
+
+def until(there: Callable[[], bool]) -> None:
+    while not there():
+        time.sleep(0.05)
+
+
 @needs_pi
 def test_a_pi_that_is_interrupted_leaves_no_process(workspace: Path) -> None:  # SF-5
     with scripted_server() as server:
         session = provider("pi", server).open(workspace, 1)
 
-        def interrupt() -> None:
-            server.arrived.acquire()
-            os.kill(os.getpid(), signal.SIGINT)
-
-        threading.Thread(target=interrupt).start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted_once(server.arrived.acquire):
             session.send(Messages("You are", "first"))
     children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     assert not [pid for pid in children if b"pi" in Path(f"/proc/{pid}/comm").read_bytes()]
@@ -201,19 +221,8 @@ def test_a_tool_of_pis_ends_with_the_interrupted_pi(workspace: Path) -> None:  #
     with scripted_server(Says(tool=("bash", {"command": "echo $$ > new; mv new pid; exec sleep 600"}))) as server:
         session = provider("pi", server).open(workspace, 1)
 
-        ended = threading.Event()
-
-        def interrupt() -> None:
-            while not (workspace / "pid").exists():
-                time.sleep(0.05)
-            while not ended.is_set():  # one that comes as a read begins may go unheard
-                os.kill(os.getpid(), signal.SIGINT)
-                ended.wait(10)
-
-        threading.Thread(target=interrupt).start()
-        with pytest.raises(KeyboardInterrupt):
+        with interrupted_once(lambda: until((workspace / "pid").exists)):
             session.send(Messages("You are", "first"))
-        ended.set()
     pid = int((workspace / "pid").read_text())
     for _ in range(100):
         if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
