@@ -3,6 +3,7 @@ where nobody listens."""
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -141,3 +142,11 @@ def test_an_import_that_is_interrupted_says_so_and_leaves_no_half_session(
         factory("import", str(path))
     assert stopped.value.returncode == 130
     assert not FactoryRun.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("place")
+def test_a_run_leaves_what_signals_do_as_it_was() -> None:  # SF-5
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    call_command("factory", "run", "Say hello.", "--workflow", "ask", stdout=StringIO())
+    assert {one: signal.getsignal(one) for one in before} == before

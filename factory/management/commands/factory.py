@@ -7,6 +7,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -108,16 +109,15 @@ class Command(BaseCommand):
         owner = owner_named(options["owner"])
         job = make_job(request, provider, context=options["context"], attach=options["attach"], check=options["check"])
         say = _speaker(options["json"])
-        for signum in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(signum, _interrupt_once)
-        try:
-            _say_reconciled(store.reconcile(), say)
-        except StoreError as busy:  # another run holds the lock: tidying can wait for the next start
-            say(str(busy))
-        say(_took(request))
-        if options["provider"].partition(":")[0] == "rehearsal":
-            say("provider: rehearsal, which asks no model and does no real work; --provider names another")
-        run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner, progress=say)
+        with _interrupted_once():
+            try:
+                _say_reconciled(store.reconcile(), say)
+            except StoreError as busy:  # another run holds the lock: tidying can wait for the next start
+                say(str(busy))
+            say(_took(request))
+            if options["provider"].partition(":")[0] == "rehearsal":
+                say("provider: rehearsal, which asks no model and does no real work; --provider names another")
+            run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner, progress=say)
         if options["json"]:
             self.stdout.write(json.dumps(_report(run_id, end)))
         else:
@@ -160,11 +160,22 @@ def _request(arg: str, force: Force | None) -> ResolvedRequest:
     return request
 
 
-def _interrupt_once(signum: int, frame: object) -> None:
-    """The first signal ends the run; a second one must not cut off what is being written about it."""
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, signal.SIG_IGN)
-    raise KeyboardInterrupt
+@contextmanager
+def _interrupted_once() -> Iterator[None]:
+    """The first signal ends the run; a second one must not cut off what is being written about it. Afterwards signals
+    do what they did before."""
+
+    def interrupt(signum: int, frame: object) -> None:
+        for one in before:
+            signal.signal(one, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, interrupt) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, signal.SIG_DFL if handler is None else handler)
 
 
 def _one_line(text: str) -> str:
