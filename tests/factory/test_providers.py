@@ -184,6 +184,7 @@ def interrupted_once(awaited: Callable[[], object]) -> Iterator[None]:
     """Ctrl-C for the block, once what is awaited has come. Whoever waits for the interpreter's lock gets it just before
     the main thread begins to read, and a signal that comes between goes unheard: then it is sent again."""
     ended = threading.Event()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever a test before this one left
 
     def interrupt() -> None:
         awaited()
