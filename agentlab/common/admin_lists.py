@@ -18,7 +18,7 @@ from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.functional import cached_property
 
-MOST = 5_000  # rows that a list can be leafed through; a page further back reads all before it
+MOST = 2_000  # rows that a list can be leafed through; a page further back reads all before it
 HAND = re.compile(r"(?P<table>.+):(?P<hand>[0-9]{1,18})", re.DOTALL)
 NUMBER = re.compile(r"[0-9]{1,18}")
 PERIOD = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?(?:-([0-9]{2}))?")
