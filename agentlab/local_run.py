@@ -94,11 +94,11 @@ def prepare() -> None:
 @contextmanager
 def capture_redis() -> Iterator[Child | None]:
     """A private Redis for the life of the block, or None where the environment names another."""
-    if os.environ.get("AGENT_CAPTURE_REDIS_URL"):
+    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET, options=KEEPS_ITS_DAY)
+    if server.url != settings.AGENT_CAPTURE_REDIS_URL:
         _ask(settings.AGENT_CAPTURE_REDIS_URL)
         yield None
         return
-    server = PrivateRedis(settings.PRIVATE_REDIS_SOCKET, options=KEEPS_ITS_DAY)
     deadline = time.monotonic() + LEFTOVER_GONE_WITHIN
     while server.is_up():  # of a parent that was killed a moment ago, or of a command that is still running
         if time.monotonic() > deadline:

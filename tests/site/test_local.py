@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import redis
 
 from agentlab import local, private_redis
+from agentlab.local_run import UpError, capture_redis
 from agentlab.private_redis import PrivateRedis, PrivateRedisError
 from agentlab.ready import ReadyFile, ReadyFileError
 
@@ -159,3 +161,10 @@ def test_the_ready_file_replaces_nothing(tmp_path: Path) -> None:  # SF-6
     assert (tmp_path / "late").read_text() == "theirs"
     with pytest.raises(ReadyFileError, match="cannot be written"):
         ReadyFile(tmp_path / "none" / "ready")
+
+
+def test_a_redis_that_is_named_in_whatever_way_is_used_and_none_is_started(settings: Any) -> None:  # SF-3
+    settings.AGENT_CAPTURE_REDIS_URL = "redis://:hunter2@127.0.0.1:1"  # as AGENT_CAPTURE_REDIS_URL_FILE gives it
+    with pytest.raises(UpError, match="no Redis answers there") as refused, capture_redis():
+        pass
+    assert "hunter2" not in str(refused.value)

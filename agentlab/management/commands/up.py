@@ -1,6 +1,5 @@
 """`manage.py up`: the whole site on this machine, with agents that play, until Ctrl-C."""
 
-import os
 from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -81,6 +80,8 @@ class Command(BaseCommand):
         note_address(local_run.url(listener))
         people = demo.ensure_people(reset=options["reset_passwords"] or ready is not None)
         self._say_where(local_run.url(listener), people)
+        if redis:  # another's address is known to whoever named it, and a password may be in it
+            self._say(f"Capture Redis: {settings.AGENT_CAPTURE_REDIS_URL}")
         if ready:
             stack.callback(ready.remove)
             users = {name: password for name, password in people.items() if password}
@@ -101,8 +102,6 @@ class Command(BaseCommand):
         else:
             self._say("\nPasswords are as before; --reset-passwords makes new ones.")
         self._say(f"Data and logs: {settings.STATE_DIR}")
-        if not os.environ.get("AGENT_CAPTURE_REDIS_URL"):  # else whoever named it knows, and a password may be in it
-            self._say(f"Capture Redis: {settings.AGENT_CAPTURE_REDIS_URL}")
 
 
 def _port(text: str) -> int:
