@@ -3,17 +3,15 @@
 import json
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from agentlab.agents.services import agents_called
-from agentlab.common.admin_lists import SearchesIds, when
-from agentlab.common.readonly_admin import ReadOnlyAdmin
+from agentlab.agents.admin import TurnsAdmin
+from agentlab.common.admin_lists import when
 from agentlab.common.text import ON_DEMAND_BYTES, visible
 from capture.durable import from_row
 from capture.frozen import json_form
@@ -26,7 +24,7 @@ CONTENT = ("envelope", "remainder", "response", "reasoning", "knowledge", "decis
 
 def _shown(name: str, part: Callable[[Turn], str | None]) -> Any:
     @admin.display(description=name)
-    def shown(_: ReadOnlyAdmin, row: AgentCallRecord) -> SafeString:
+    def shown(_: TurnsAdmin, row: AgentCallRecord) -> SafeString:
         try:
             text = part(from_row(row))
         except (TurnError, ValueError) as error:
@@ -45,7 +43,7 @@ def _json(value: Any) -> str:
 
 
 @admin.register(AgentCallRecord)
-class AgentCallRecordAdmin(SearchesIds, ReadOnlyAdmin):
+class AgentCallRecordAdmin(TurnsAdmin):
     list_display = ("hand", "agent_id", "action_index", "agent_version_id", "model", "captured_at", "pinned_at")
     list_display_links = ("action_index",)
     list_filter = (when("pinned_at"),)
@@ -66,14 +64,6 @@ class AgentCallRecordAdmin(SearchesIds, ReadOnlyAdmin):
         "what it knew", lambda turn: _json(read_knowledge(turn.knowledge)) if turn.knowledge is not None else None
     )
     sent = _shown("what it sent", lambda turn: None if turn.decision is None else _json(turn.decision))
-
-    @admin.display(description="hand")
-    def hand(self, row: AgentCallRecord) -> str:
-        query = urlencode({"table": row.table_id, "hand": row.hand_number})
-        return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
-
-    def named(self, word: str) -> Q:
-        return Q(agent_id__in=agents_called(word))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AgentCallRecord]:
         """A list shows no content, so it fetches none."""

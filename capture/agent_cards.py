@@ -56,10 +56,6 @@ class HandRow:
     hand: RecentHand
     players: list[Player]
 
-    @property
-    def title(self) -> str:
-        return f"{self.hand.table_id}:{self.hand.hand_number}"
-
 
 def cards(agents: Sequence[Agent], days: Mapping[str, AgentDay]) -> list[Card]:
     """In two queries. `days` may lack an agent: then its day is not known."""

@@ -26,17 +26,9 @@ NONE_SUCH = {  # why a narrowed list is empty
 
 @dataclass(frozen=True)
 class Row:
-    title: str
+    hand: RecentHand
     url: str
-    played_at: datetime
-    turns: int
     agents: str
-    fallbacks: int
-    fallback_only: bool
-    clamped: int | None
-    reconnected: int | None
-    lost: int
-    kept: int
     open: bool
 
 
@@ -106,31 +98,17 @@ def list_url(path: str, only: str = "", before: str = "") -> str:
 
 
 def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: bool) -> Row:
-    return Row(
-        f"{hand.table_id}:{hand.hand_number}",
-        links.hand(hand.table_id, hand.hand_number),
-        hand.last_played_at,
-        hand.turns,
-        ", ".join(names.get(agent_id, agent_id) for agent_id in hand.agent_ids),
-        hand.fallbacks,
-        hand.fallback_only,
-        hand.clamped,
-        hand.reconnected,
-        hand.lost,
-        hand.kept,
-        is_open,
-    )
+    agents = ", ".join(names.get(agent_id, agent_id) for agent_id in hand.agent_ids)
+    return Row(hand, links.hand(hand.table_id, hand.hand_number), agents, is_open)
 
 
 def news_query(recent: RecentHands, only: str) -> str:
     """What a page that shows these hands asks with, to hear of newer ones."""
     newest = max((hand.last_played_at for hand in recent.hands), default=datetime.now(UTC))
-    seen = [f"{hand.table_id}:{hand.hand_number}" for hand in recent.hands[:STILL_MOVING]]
+    seen = [hand.title for hand in recent.hands[:STILL_MOVING]]
     return urlencode({"since": newest.isoformat(), "seen": seen, "only": only}, doseq=True)
 
 
 def count_news(recent: RecentHands, since: datetime, seen: set[str]) -> int:
     """How many of these hands are newer than what a page shows."""
-    return sum(
-        hand.last_played_at > since and f"{hand.table_id}:{hand.hand_number}" not in seen for hand in recent.hands
-    )
+    return sum(hand.last_played_at > since and hand.title not in seen for hand in recent.hands)

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import Count, Max, Min
 
-from agentlab.agents.models import CaptureOutcome, InferenceCharge
-from capture.recent import DAY, LOST
+from agentlab.agents.models import LOST, CaptureOutcome, InferenceCharge
+from capture.recent import DAY
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def part(request: HttpRequest, agent: Agent) -> HttpResponse:
 @require_GET
 @agent_page(visible)
 def raw(request: HttpRequest, agent: Agent) -> HttpResponse:
-    return show_raw(request, _own_query(request, agent), _links(agent))
+    return show_raw(request, _own_query(request, agent))
 
 
 def _own_query(request: HttpRequest, agent: Agent) -> dict[str, str]:

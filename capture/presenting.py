@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from agentlab.agents.models import ChoiceChange, TurnNote
+from agentlab.agents.models import LOST, ChoiceChange, TurnNote
 from agentlab.common.text import TextBlock, contains
 from capture import wording
 from capture.changes import Callout, changes, note
 from capture.knowing import action_words
 from capture.parts import KnewPart, PromptPart, SentPart, Setting, TurnParts
 from capture.reading import Hand, TurnView
-from capture.recent import LOST
 from capture.stripes import stripes
 from capture.turns import Turn
 

@@ -16,18 +16,12 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from agentlab.agents.models import CaptureOutcome, ChoiceChange, InferenceCharge, TurnNote
+from agentlab.agents.models import LOST, MARKS, ChoiceChange, InferenceCharge, TurnNote
 from capture.models import AgentCallRecord
 
 MOST_HANDS = 100  # in one page of a list
 DAY = timedelta(hours=24)  # one span wherever “the last 24 hours” are counted
-LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
-ONLY = {  # what a list may be narrowed to: hands in which at least one turn is so
-    "clamped": Q(change=ChoiceChange.CLAMP),
-    "fallback": Q(is_fallback=True),
-    "lost": Q(capture_outcome__in=LOST),
-    "reconnected": Q(note=TurnNote.RECONNECTED),
-}
+ONLY = MARKS  # what a list may be narrowed to: hands in which at least one turn is so
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
 HandId = tuple[str, int]
@@ -49,6 +43,10 @@ class RecentHand:
     agent_version_ids: list[str] = field(default_factory=list)  # that played, in the order of their first action
     clamped: int | None = None  # turns that are known to be; None where none is and it is not known of all
     reconnected: int | None = None  # turns whose memory seems to have begun in the middle of the hand; None likewise
+
+    @property
+    def title(self) -> str:
+        return f"{self.table_id}:{self.hand_number}"
 
     @property
     def fallback_only(self) -> bool:

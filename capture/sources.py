@@ -117,14 +117,11 @@ class RemoteHands:
         self._url, self._key = url, key
 
     def read_hand(self, table_id: str, hand_number: int, *, agent_id: str) -> Hand:
-        reading.check_hand(table_id, hand_number, agent_id)
-        query = {"tableId": table_id, "handNumber": hand_number, "agentId": agent_id}
-        return self._hand(self._ask("GET", "hand", wire.HandJson, params=query))
+        scope = _scope(table_id, hand_number, agent_id)
+        return self._hand(self._ask("GET", "hand", wire.HandJson, params=scope))
 
     def read_hand_all(self, table_id: str, hand_number: int) -> Hand:
-        reading.check_hand(table_id, hand_number)
-        query = {"tableId": table_id, "handNumber": hand_number}
-        return self._hand(self._ask("GET", "hand-all", wire.HandJson, params=query))
+        return self._hand(self._ask("GET", "hand-all", wire.HandJson, params=_scope(table_id, hand_number)))
 
     def recent_hands(
         self,
@@ -146,14 +143,12 @@ class RemoteHands:
         return replace(found, hands=[hand for hand in found.hands if hand.has(only)]) if only in recent.ONLY else found
 
     def neighbours(self, table_id: str, hand_number: int, *, agent_id: str) -> Neighbours:
-        reading.check_hand(table_id, hand_number, agent_id)
-        query = {"tableId": table_id, "handNumber": hand_number, "agentId": agent_id}
-        return wire.neighbours_from_json(self._ask("GET", "neighbours", wire.NeighboursJson, params=query))
+        scope = _scope(table_id, hand_number, agent_id)
+        return wire.neighbours_from_json(self._ask("GET", "neighbours", wire.NeighboursJson, params=scope))
 
     def neighbours_all(self, table_id: str, hand_number: int) -> Neighbours:
-        reading.check_hand(table_id, hand_number)
-        query = {"tableId": table_id, "handNumber": hand_number}
-        return wire.neighbours_from_json(self._ask("GET", "neighbours-all", wire.NeighboursJson, params=query))
+        scope = _scope(table_id, hand_number)
+        return wire.neighbours_from_json(self._ask("GET", "neighbours-all", wire.NeighboursJson, params=scope))
 
     def last_day(self, agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         if not agent_ids:
@@ -162,15 +157,13 @@ class RemoteHands:
         return dict.fromkeys(agent_ids, AgentDay()) | wire.days_from_json(answer)
 
     def pin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult:
-        reading.check_hand(table_id, hand_number, agent_id)
-        answer = self._ask("POST", "promote", wire.PinJson, json=_body(table_id, hand_number, agent_id))
+        answer = self._ask("POST", "promote", wire.PinJson, json=_scope(table_id, hand_number, agent_id))
         if answer.pinned:
             pinning.audit_turns(actor, Deed.KEPT, table_id, hand_number, agent_id, answer.pinned)
         return wire.pin_from_json(answer)
 
     def unpin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> int:
-        reading.check_hand(table_id, hand_number, agent_id)
-        removed = self._ask("POST", "unpin", wire.UnpinJson, json=_body(table_id, hand_number, agent_id)).removed
+        removed = self._ask("POST", "unpin", wire.UnpinJson, json=_scope(table_id, hand_number, agent_id)).removed
         if removed:
             pinning.audit_turns(actor, Deed.UNKEPT, table_id, hand_number, agent_id, removed)
         return removed
@@ -213,7 +206,12 @@ class RemoteHands:
             raise SourceError("The hosted agent cannot be reached.") from None
 
 
-def _body(table_id: str, hand_number: int, agent_id: str) -> dict[str, str | int]:
+def _scope(table_id: str, hand_number: int, agent_id: str | None = None) -> dict[str, str | int]:
+    """What a request is about. Raises ValueError for ids that there cannot be."""
+    if agent_id is None:
+        reading.check_hand(table_id, hand_number)
+        return {"tableId": table_id, "handNumber": hand_number}
+    reading.check_hand(table_id, hand_number, agent_id)
     return {"tableId": table_id, "handNumber": hand_number, "agentId": agent_id}
 
 

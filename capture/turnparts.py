@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from agentlab.agents.models import LOST
 from agentlab.common.text import TextBlock
 from capture import wording
 from capture.parts import Setting, arguments_of, json_text
 from capture.presenting import TurnPanel, present_turn
 from capture.reading import Hand, TurnView
-from capture.recent import LOST
 from capture.turns import Turn
 
 
@@ -87,14 +88,14 @@ def _knowledge_part(panel: TurnPanel, name: str) -> FoundPart | None:
     )
 
 
-def raw_part(hand: Hand, action_index: int, name: str, setting: Setting) -> tuple[str | None, str]:
+def raw_part(hand: Hand, action_index: int, name: str, *, now: datetime, ttl: timedelta) -> tuple[str | None, str]:
     """The exact text of a part, or None and the reason. Knowledge and messages are JSON made from what is stored;
     prompt, response and reasoning are the stored text itself."""
     view = view_of(hand, action_index)
     if view is None:
         return None, "No such turn is known."
     if view.turn is None:
-        return None, _why(hand, view, setting)
+        return None, wording.absence(view, now=now, ttl=ttl, buffer_answered=hand.buffer_answered)
     text = _raw(view.turn, name)
     return text, "" if text is not None else "This part was not recorded for this turn."
 

@@ -47,12 +47,16 @@ def setting_for(hand: Hand, links: TurnLinks, user: User) -> Setting:
     return Setting(
         links,
         now=datetime.now(UTC),
-        ttl=timedelta(seconds=settings.CAPTURE_TTL_SECONDS),
+        ttl=_lifetime(),
         names=names_of(spoken_of.named if is_operator(user) else {view.agent_id for view in hand.turns}),
         seated=spoken_of.seated,
         find=links.find,
         notes=notes_on,
     )
+
+
+def _lifetime() -> timedelta:
+    return timedelta(seconds=settings.CAPTURE_TTL_SECONDS)
 
 
 @operators_only
@@ -212,10 +216,10 @@ def _answer(request: HttpRequest, template: str, context: dict[str, Any], status
 @operators_only
 @require_GET
 def raw(request: HttpRequest) -> HttpResponse:
-    return show_raw(request, request.GET.dict(), TurnLinks(OPERATORS_PAGE))
+    return show_raw(request, request.GET.dict())
 
 
-def show_raw(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -> HttpResponse:
+def show_raw(request: HttpRequest, query: Mapping[str, str]) -> HttpResponse:
     """The exact text of one part."""
     try:
         asked = asked_turn(query)
@@ -226,8 +230,7 @@ def show_raw(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) -
         return _plain(str(error), 400)
     audit_opened(request.user, hand)
     name = query.get("part", "")
-    setting = setting_for(hand, links, request.user)
-    text, refusal = turnparts.raw_part(hand, asked.action_index, name, setting)
+    text, refusal = turnparts.raw_part(hand, asked.action_index, name, now=datetime.now(UTC), ttl=_lifetime())
     if text is None:
         return _plain(refusal, 404)
     return raw_text(text, f"{asked.table_id}-{asked.hand_number}-{asked.agent_id}-{asked.action_index}-{name}")

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from agentlab.agents.models import LOST
 from agentlab.common.numbers import counted, duration
 from capture.reading import Hand, TurnView
-from capture.recent import LOST
 
 
 def age_limit(ttl: timedelta) -> str:

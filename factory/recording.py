@@ -62,8 +62,12 @@ class RunRecorder:
     def finish(self, attempt_id: str, end: AttemptEnd) -> None:
         if reply := end.reply:
             calls = tuple(storable(call, self._secrets) for call in reply.tool_calls)
-            end = replace(end, error=mask(end.error, self._secrets)[0], reply=replace(reply, tool_calls=calls))
-            end = replace(end, check_output=end.check_output and mask(end.check_output, self._secrets)[0])
+            end = replace(
+                end,
+                error=mask(end.error, self._secrets)[0],
+                reply=replace(reply, tool_calls=calls),
+                check_output=end.check_output and mask(end.check_output, self._secrets)[0],
+            )
             for remark in reply.remarks:
                 self._tracer.note(f"attempt {self._tracer.number}: {remark}")
         self._tracer.finish(attempt_id, end)

@@ -1,5 +1,6 @@
 """Agents and what they played, for operators. Only an agent's name and owner can be changed here."""
 
+from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin
@@ -64,8 +65,20 @@ class WhisperAdmin(ReadOnlyAdmin):
         return queryset.filter(whose | Q(text__icontains=words)), False
 
 
+class TurnsAdmin(SearchesIds, ReadOnlyAdmin):
+    """A list of turns: each leads to its hand, and they are searched by an agent's name too."""
+
+    @admin.display(description="hand")
+    def hand(self, row: Any) -> str:
+        query = urlencode({"table": row.table_id, "hand": row.hand_number})
+        return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
+
+    def named(self, word: str) -> Q:
+        return Q(agent_id__in=agents_called(word))
+
+
 @admin.register(InferenceCharge)
-class InferenceChargeAdmin(SearchesIds, ReadOnlyAdmin):
+class InferenceChargeAdmin(TurnsAdmin):
     """The ledger. It holds no content: a row leads to its hand."""
 
     list_display = (
@@ -89,15 +102,7 @@ class InferenceChargeAdmin(SearchesIds, ReadOnlyAdmin):
     search_help_text = "An agent, a version or a table by its whole id, an agent by its name, or one hand as table:hand"
     ordering = ("-played_at", "-id")
 
-    @admin.display(description="hand")
-    def hand(self, row: InferenceCharge) -> str:
-        query = urlencode({"table": row.table_id, "hand": row.hand_number})
-        return format_html('<a href="/agent-capture?{}">{}:{}</a>', query, row.table_id, row.hand_number)
-
     @admin.display(description="fallback")
     def fallback(self, row: InferenceCharge) -> str:
         """The reason, and nothing for a turn that was decided: a red cross on all of those would be an alarm."""
         return (row.fallback_reason or "yes") if row.is_fallback else ""
-
-    def named(self, word: str) -> Q:
-        return Q(agent_id__in=agents_called(word))

@@ -139,8 +139,15 @@ class TurnNote(models.TextChoices):
     LOG_GAP = "log_gap", "log gap"  # actions of the hand are missing; it was connected all the while
 
 
-# Turns that lists of hands mark. A query for one of the four is served by an index over all of them.
-MARKED = Q(change="clamp") | Q(note="reconnected") | Q(is_fallback=True) | Q(capture_outcome__in=["dropped", "failed"])
+LOST = (CaptureOutcome.DROPPED, CaptureOutcome.FAILED)
+MARKS = {  # turns that lists of hands mark, and may be narrowed to
+    "clamped": Q(change=ChoiceChange.CLAMP),
+    "fallback": Q(is_fallback=True),
+    "lost": Q(capture_outcome__in=[*LOST]),
+    "reconnected": Q(note=TurnNote.RECONNECTED),
+}
+# A query for one of the four is served by an index over all of them.
+MARKED = MARKS["clamped"] | MARKS["reconnected"] | MARKS["fallback"] | MARKS["lost"]
 
 
 class InferenceCharge(models.Model):
