@@ -12,6 +12,7 @@ import datetime
 import decimal
 import enum
 import math
+import struct
 import types
 import uuid
 import zoneinfo
@@ -328,7 +329,7 @@ def _json_form(value: Any, depth: int) -> Any:
     if isinstance(value, int):
         return value if value.bit_length() <= _LONGEST_INT else {"$int": hex(value)}
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": _FLOAT_NAMES.get(value, "NaN")}
+        return value if math.isfinite(value) else {"$float": _float_name(value)}
     if isinstance(value, list | tuple | dict):
         if depth >= MAX_DEPTH:
             return {"$too_deep": type_name(value)}
@@ -336,7 +337,15 @@ def _json_form(value: Any, depth: int) -> Any:
     return _json_marker(value)
 
 
-_FLOAT_NAMES = {math.inf: "Infinity", -math.inf: "-Infinity"}
+def _float_name(value: float) -> str:
+    """`Infinity`, `-Infinity`, `NaN`; a NaN that is not Python's own brings its eight bytes: `NaN:7ff8000000000001`."""
+    if not math.isnan(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    bits = struct.pack(">d", value)
+    return "NaN" if bits == _PLAIN_NAN else f"NaN:{bits.hex()}"
+
+
+_PLAIN_NAN = struct.pack(">d", math.nan)
 
 
 def _json_container(value: Any, depth: int) -> Any:

@@ -7,7 +7,9 @@ whose escapes would read as the one character that they make.
 
 import base64
 import json
+import math
 import re
+import struct
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -62,7 +64,7 @@ def from_json(value: Any) -> Any:
         return {name: from_json(item) for name, item in value.items()}
     try:
         return _MARKERS.get(key[1:], _unknown)(content)
-    except (TypeError, ValueError, ArithmeticError) as error:
+    except (TypeError, ValueError, ArithmeticError, AttributeError, struct.error) as error:
         raise ValueError("not a marker of a recorded value") from error
 
 
@@ -74,11 +76,18 @@ def _map(pairs: Any) -> dict[Any, Any]:
     return {from_json(key): from_json(item) for key, item in pairs}
 
 
+def _nan(bits: str) -> float:
+    (value,) = struct.unpack(">d", bytes.fromhex(bits))
+    if not math.isnan(value):
+        raise ValueError("a number under the name of NaN")
+    return float(value)
+
+
 _MARKERS: dict[str, Callable[[Any], Any]] = {
     "text": lambda content: bytes_text(base64.b64decode(content, validate=True)),
     "bytes": lambda content: base64.b64decode(content, validate=True),
     "int": lambda content: int(content, 16),
-    "float": float,
+    "float": lambda content: _nan(content[4:]) if content.startswith("NaN:") else float(content),
     "decimal": Decimal,
     "datetime": datetime.fromisoformat,
     "date": date.fromisoformat,

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import struct
 from decimal import Decimal
 from typing import Any
 
@@ -366,9 +367,16 @@ def test_whatever_was_recorded_survives_json_in_ascii(value: Any) -> None:  # CA
     assert freeze(from_json(json.loads(written))) == freeze(value)
 
 
+@pytest.mark.parametrize("bits", ["7ff8000000000001", "fff8000000000000", "7ff8000000000000", "7ff0000000000000"])
+def test_a_number_that_is_none_keeps_its_bits_in_json(bits: str) -> None:  # CAP-9
+    (value,) = struct.unpack(">d", bytes.fromhex(bits))
+    assert freeze(from_json(json.loads(json.dumps(to_json(value), allow_nan=False)))) == freeze(value)
+
+
 JUNK = [
     {"$nonsense": 1}, {"$bytes": "?"}, {"$int": "x"}, {"$map": 5}, {"$map": [[1]]}, {"$decimal": []},
     {"$map": [[[], 1]]}, {"$float": "?"}, {"$text": "=="}, {"$datetime": "yesterday"},
+    {"$float": "NaN:3ff0000000000000"}, {"$float": "NaN:7f"}, {"$float": 1},
 ]  # fmt: skip
 
 
