@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from factory.importers import jsonl
 from factory.importers.found import TURN, FoundAttempt, FoundSession, FoundToolCall
 from factory.importers.turns import Index, Turn
-from factory.importers.values import count, mapping, total
+from factory.values import count, mapping, total
 
 BETWEEN = "\n\n"
 """What stands between two messages of an attempt's reply."""

@@ -16,8 +16,8 @@ from factory.importers import images, jsonl
 from factory.importers.building import TurnBuilder, attempts, index_notes
 from factory.importers.found import SUB_AGENT, TURN, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
 from factory.importers.turns import Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, text, written
 from factory.items import PacketItem
+from factory.values import count, items, mapping, moment, text, written
 
 FORMAT = "Claude Code session"
 WEB_EXPORT_LIMIT = 64 * 1024**2  # one JSON object, read whole

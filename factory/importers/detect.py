@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from factory.importers import claude_code, inspect_log, jsonl, pi, streaming, trace_database
 from factory.importers.found import FoundSession, NotSupportedError
-from factory.importers.values import mapping, text
+from factory.values import mapping, text
 
 Reader = Callable[[BinaryIO, Path], Iterator[FoundSession]]
 _LINES_LOOKED_AT = 200  # a session may begin with dozens of snapshot rows

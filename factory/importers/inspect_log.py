@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 
 from factory.importers import images, streaming
 from factory.importers.found import Counts, FoundAttempt, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
-from factory.importers.values import count, items, mapping, moment, text, total, written
 from factory.items import PacketItem
+from factory.values import count, items, mapping, moment, text, total, written
 
 if sys.version_info >= (3, 14):
     import zipfile

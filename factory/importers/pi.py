@@ -15,8 +15,8 @@ from factory.importers import images, jsonl
 from factory.importers.building import BETWEEN, TurnBuilder, attempts, index_notes
 from factory.importers.found import FoundSession, FoundToolCall
 from factory.importers.turns import Index, Place, Turn, build_index
-from factory.importers.values import count, items, mapping, moment, money, text, written
 from factory.items import PacketItem
+from factory.values import count, items, mapping, moment, money, text, written
 
 SESSION, EVENTS = "pi session", "pi event stream"
 _SHOWN_ENTRIES = {"session", "session_info", "title"}

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from factory.importers.found import Counts, FoundAttempt, FoundSession, NotSupportedError, TooLargeError
-from factory.importers.values import count, moment, money
 from factory.items import PacketItem
+from factory.values import count, moment, money
 
 FORMAT = "factory trace database"
 MAGIC = b"SQLite format 3\x00"

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 from factory.importers import jsonl
 from factory.importers.found import Counts
-from factory.importers.values import mapping
+from factory.values import mapping
 
 Kind = Literal["start", "member", "shown", "hidden", "unknown", "damaged"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
+from factory import values
 from factory.calls import Attachment
-from factory.importers import values
 from factory.outcomes import Reply
 from factory.providers import Endpoint, Messages, ProviderError
 

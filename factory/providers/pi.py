@@ -21,10 +21,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
 
+from factory import values
 from factory.calls import Attachment
 from factory.childenv import child_environment
 from factory.children import end_group, started
-from factory.importers import values
 from factory.outcomes import Reply, ToolCall
 from factory.providers import Endpoint, Messages, ProviderError
 
