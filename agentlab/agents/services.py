@@ -41,11 +41,16 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a version's prompt and how it differs from the version before; no lines where it does not."""
+    """One part of a version's prompt and how it differs from the version before; no lines where it does not.
+
+    `change` is "" where it says the same, and for a first version. A part that only one of the two has is new or
+    removed, not changed: nothing of it was replaced.
+    """
 
     name: str
     text: str
     diff: list[DiffLine]
+    change: Literal["", "new", "removed", "changed"] = ""
 
 
 def _refuse_elsewhere() -> None:
@@ -122,9 +127,19 @@ def withdraw(whisper: Whisper, *, actor: User) -> bool:
 def parts(version: AgentVersion, previous: AgentVersion | None) -> list[Part]:
     """The version's parts in the order of the prompt, each with its difference to the previous version; parts that
     only the previous one had come last, all removed."""
-    new, old = _texts(version), _texts(previous) if previous else {}
-    gone = {name: "" for name in old if name not in new}
-    return [Part(name, text, _diff(old.get(name, ""), text) if previous else []) for name, text in (new | gone).items()]
+    if previous is None:
+        return [Part(name, text, []) for name, text in _texts(version).items()]
+    new, old = _texts(version), _texts(previous)
+    return [_part(name, old.get(name), new.get(name)) for name in new | old]
+
+
+def _part(name: str, old: str | None, new: str | None) -> Part:
+    diff = _diff(old or "", new or "")
+    if old is None:
+        return Part(name, new or "", diff, "new")
+    if new is None:
+        return Part(name, "", diff, "removed")
+    return Part(name, new, diff, "changed" if diff else "")
 
 
 def _texts(version: AgentVersion) -> dict[str, str]:
@@ -138,7 +153,8 @@ def _texts(version: AgentVersion) -> dict[str, str]:
 def _diff(old: str, new: str) -> list[DiffLine]:
     if old == new:
         return []
-    lines = difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="")
+    # Of nothing there are no lines: "".split("\n") has one, which would be shown as taken out or put in.
+    lines = difflib.unified_diff(old.split("\n") if old else [], new.split("\n") if new else [], lineterm="")
     return [_line(line) for line in list(lines)[3:]]  # after the names of two files and where the first piece begins
 
 

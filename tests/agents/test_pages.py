@@ -168,8 +168,30 @@ def test_a_versions_page_shows_what_changed_since_the_one_before(client: Client,
     assert "<ins><b>+</b>2 &lt;script&gt;</ins>" in page
     assert "<del><b>−</b>two</del>" in page
     assert "<del><b>−</b>Count outs.</del>" in page
-    assert page.count("CHANGED") == 3  # model, strategy, the skill that is gone
+    assert (page.count("CHANGED"), page.count("REMOVED")) == (2, 1)  # model and strategy; the skill
     assert "the first version" in client.get("/agents/rocky/versions/rocky-v1").content.decode()
+
+
+def test_a_skill_that_was_added_or_taken_away_is_new_or_removed_and_replaced_nothing(
+    client: Client, rocky: Agent
+) -> None:  # VW-7
+    with_skill, without = draft(), draft(skills=[])
+    for said in (without, with_skill, without):
+        publish(rocky, said)
+    added, removed = (client.get(f"/agents/rocky/versions/rocky-v{n}").content.decode() for n in (2, 3))
+    assert "Skill: Odds" in added and ">NEW</span>" in added and "It was not in v1." in added
+    assert "<ins><b>+</b>Count outs.</ins>" in added and "<del>" not in added
+    assert ">REMOVED</span>" in removed and "It was in v2 and is no longer there." in removed
+    assert "<del><b>−</b>Count outs.</del>" in removed and "<ins>" not in removed
+    assert not any("CHANGED" in page for page in (added, removed))
+
+
+def test_a_part_that_was_empty_or_becomes_so_has_no_empty_line_in_its_diff(rocky: Agent) -> None:  # VW-7
+    full, empty, again = (publish(rocky, draft(base_prompt=words)) for words in ("Play well.", "", "Play better."))
+    for version, before, kinds in ((empty, full, ["removed"]), (again, empty, ["added"])):
+        [base] = [part for part in parts(version, before) if part.change]
+        assert (base.name, base.change) == ("Base prompt", "changed")
+        assert [line.kind for line in base.diff] == kinds
 
 
 def test_a_part_that_did_not_change_has_no_diff(rocky: Agent) -> None:  # VW-7
