@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from agentlab.agents.models import Agent, AgentDeployment
 from capture.links import VERSION_PAGE, TurnLinks
+from capture.listing import Mark, hand_url, marks_of
 from capture.recent import AgentDay, RecentHand
 
 
@@ -55,6 +56,7 @@ class HandRow:
 
     hand: RecentHand
     players: list[Player]
+    marks: list[Mark]
 
 
 def cards(agents: Sequence[Agent], days: Mapping[str, AgentDay]) -> list[Card]:
@@ -69,20 +71,24 @@ def cards(agents: Sequence[Agent], days: Mapping[str, AgentDay]) -> list[Card]:
     ]
 
 
-def hand_rows(hands: Sequence[RecentHand], names: Mapping[str, str]) -> list[HandRow]:
-    """`names` are those of the agents whose pages the rows lead to, by id."""
-    return [
-        HandRow(hand, [_player(hand, agent_id, names[agent_id]) for agent_id in hand.agent_ids if agent_id in names])
-        for hand in hands
-    ]
+def hand_rows(hands: Sequence[RecentHand], names: Mapping[str, str], only: str = "") -> list[HandRow]:
+    """`names` are those of the agents whose pages the rows lead to, by id; `only` is what their list is narrowed to."""
+    rows = []
+    for hand in hands:
+        players = [_player(hand, agent_id, names[agent_id], only) for agent_id in hand.agent_ids if agent_id in names]
+        rows.append(HandRow(hand, players, marks_of(hand, _links)))
+    return rows
 
 
-def _player(hand: RecentHand, agent_id: str, name: str) -> Player:
+def _links(agent_id: str) -> TurnLinks:
+    return TurnLinks(reverse("agent-hand", args=[agent_id]))
+
+
+def _player(hand: RecentHand, agent_id: str, name: str, only: str) -> Player:
     """A version that is not known by its id to be another's is this agent's, where it was alone."""
     alone = hand.agent_ids == [agent_id]
     own = [one for one in hand.agent_version_ids if alone or one.rpartition("-v")[0] == agent_id]
-    url = TurnLinks(reverse("agent-hand", args=[agent_id])).hand(hand.table_id, hand.hand_number)
-    return Player(name, url, [_version(agent_id, version_id) for version_id in own])
+    return Player(name, hand_url(hand, _links(agent_id), only), [_version(agent_id, version_id) for version_id in own])
 
 
 def _version(agent_id: str, version_id: str) -> Version:

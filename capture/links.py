@@ -1,10 +1,17 @@
 """Where the parts of a turn are had. The operator's pages and the owner's show the same turns under other addresses."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 OPERATORS_PAGE = "/agent-capture"
 VERSION_PAGE = "/agents/{agent}/versions/{version}"
+
+
+def turn_anchor(action_index: int, agent_id: str) -> str:
+    """`t7-rocky`. Two ids may look alike once they are an anchor: a page then numbers the later ones."""
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", agent_id)[:64]
+    return f"t{action_index}-{slug}"
 
 
 @dataclass(frozen=True)
@@ -20,6 +27,10 @@ class TurnLinks:
 
     def hand(self, table_id: str, hand_number: int) -> str:
         return f"{self.base}?{urlencode({'table': table_id, 'hand': hand_number})}"
+
+    def turn(self, table_id: str, hand_number: int, agent_id: str, action_index: int) -> str:
+        """The turn in its hand."""
+        return f"{self.hand(table_id, hand_number)}#{turn_anchor(action_index, agent_id)}"
 
     def part(self, table_id: str, hand_number: int, agent_id: str, action_index: int, part: str) -> str:
         query = self._query(table_id, hand_number, agent_id, action_index, part)

@@ -1,6 +1,6 @@
 """The list of recent hands as a page shows it, and the news since it was shown."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import urlencode
@@ -25,11 +25,21 @@ NONE_SUCH = {  # why a narrowed list is empty
 
 
 @dataclass(frozen=True)
+class Mark:
+    """A word on a hand's line, and the first turn that it is about; `url` is "" where that is not known."""
+
+    word: str
+    kind: str
+    url: str
+
+
+@dataclass(frozen=True)
 class Row:
     hand: RecentHand
     url: str
     agents: str
     open: bool
+    marks: list[Mark]
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ def present_recent(
     *,
     open_hand: tuple[str, int] | None,
 ) -> RecentList:
-    rows = [_row(hand, links, names, (hand.table_id, hand.hand_number) == open_hand) for hand in recent.hands]
+    rows = [_row(hand, links, names, shown, (hand.table_id, hand.hand_number) == open_hand) for hand in recent.hands]
     return RecentList(
         rows,
         pager_of(links.base, recent, shown),
@@ -97,9 +107,34 @@ def list_url(path: str, only: str = "", before: str = "") -> str:
     return f"{path}?{urlencode(query)}" if query else path
 
 
-def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], is_open: bool) -> Row:
+def _row(hand: RecentHand, links: TurnLinks, names: Mapping[str, str], shown: Shown, is_open: bool) -> Row:
     agents = ", ".join(names.get(agent_id, agent_id) for agent_id in hand.agent_ids)
-    return Row(hand, links.hand(hand.table_id, hand.hand_number), agents, is_open)
+    return Row(hand, hand_url(hand, links, shown.only), agents, is_open, marks_of(hand, lambda agent_id: links))
+
+
+def hand_url(hand: RecentHand, links: TurnLinks, only: str = "") -> str:
+    """In a list that is narrowed to `only`, straight to the first turn that put the hand there."""
+    if only in hand.first:
+        action_index, agent_id = hand.first[only]
+        return links.turn(hand.table_id, hand.hand_number, agent_id, action_index)
+    return links.hand(hand.table_id, hand.hand_number)
+
+
+def marks_of(hand: RecentHand, links_of: Callable[[str], TurnLinks]) -> list[Mark]:
+    """`links_of` an agent: where that agent's turns are shown to this reader."""
+    fallback = "FALLBACK ONLY" if hand.fallback_only else f"{hand.fallbacks} FALLBACK"
+    words = (
+        ("fallback", hand.fallbacks, fallback),
+        ("clamped", hand.clamped, f"{hand.clamped} CLAMPED"),
+        ("reconnected", hand.reconnected, f"{hand.reconnected} RECONNECTED?"),
+        ("lost", hand.lost, f"{hand.lost} LOST"),
+    )
+    marks = []
+    for kind, count, word in words:
+        place = hand.first.get(kind)
+        if count:
+            marks.append(Mark(word, kind, hand_url(hand, links_of(place[1]), kind) if place else ""))
+    return marks
 
 
 def news_query(recent: RecentHands, only: str) -> str:

@@ -91,7 +91,7 @@ def kept(request: HttpRequest, agent: Agent) -> HttpResponse:
 def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpResponse:
     shown = Shown(request.GET.get("before", ""), "" if kept else request.GET.get("only", ""))
     found = hand_source().recent_hands(shown.before or None, agent_ids=[agent.pk], kept=kept, only=shown.only)
-    rows = hand_rows(found.hands, {agent.pk: agent.name})
+    rows = hand_rows(found.hands, {agent.pk: agent.name}, shown.only)
     context: dict[str, Any] = {"rows": rows, "pager": pager_of(request.path, found, shown), "only": shown.only}
     context |= {"choices": [] if kept else choices_of(request.path, shown.only), "none": NONE_SUCH.get(shown.only)}
     context |= {"unpublished": not rows and not agent.versions.exists()}

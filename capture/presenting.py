@@ -1,6 +1,5 @@
 """A hand as its page shows it: frozen dataclasses made from what `reading.py` gives. Pure; templates place them."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -10,6 +9,7 @@ from agentlab.common.text import TextBlock, contains
 from capture import wording
 from capture.changes import Callout, changes, note
 from capture.knowing import action_words
+from capture.links import turn_anchor
 from capture.parts import KnewPart, PromptPart, SentPart, Setting, TurnParts
 from capture.reading import Hand, TurnView
 from capture.stripes import stripes
@@ -238,8 +238,7 @@ def _filled(panel: TurnPanel, turn: Turn, same_as: int | None, setting: Setting)
 
 def _anchor(view: TurnView, taken: set[str]) -> str:
     """`t7-rocky`: two agents may share an index, and two ids may look alike once they are an anchor."""
-    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", view.agent_id)[:64]
-    anchor = base = f"t{view.action_index}-{slug}"
+    anchor = base = turn_anchor(view.action_index, view.agent_id)
     number = 2
     while anchor in taken:
         anchor = f"{base}.{number}"

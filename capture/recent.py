@@ -25,6 +25,7 @@ ONLY = MARKS  # what a list may be narrowed to: hands in which at least one turn
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
 HandId = tuple[str, int]
+Place = tuple[int, str]  # of a turn in its hand: action index, agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ class RecentHand:
     agent_version_ids: list[str] = field(default_factory=list)  # that played, in the order of their first action
     clamped: int | None = None  # turns that are known to be; None where none is and it is not known of all
     reconnected: int | None = None  # turns whose memory seems to have begun in the middle of the hand; None likewise
+    first: dict[str, Place] = field(default_factory=dict)  # the first turn of each kind that lists mark, by key of ONLY
 
     @property
     def title(self) -> str:
@@ -203,7 +205,7 @@ def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict
     wanted = Q(pk__in=[])
     for table_id, hand_number in hands:
         wanted |= Q(table_id=table_id, hand_number=hand_number)
-    names = ["table_id", "hand_number", "agent_id", "agent_version_id"]
+    names = ["table_id", "hand_number", "action_index", "agent_id", "agent_version_id"]
     if rows.model is InferenceCharge:
         names += ["action", "change", "note", "is_fallback", "capture_outcome", "played_at"]
     found: dict[HandId, list[dict[str, Any]]] = defaultdict(list)
@@ -228,7 +230,23 @@ def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: 
         ),
         clamped=_clamped(charges),
         reconnected=_reconnected(charges),
+        first=_first(charges),
     )
+
+
+def _first(charges: list[dict[str, Any]]) -> dict[str, Place]:
+    """`charges` in action order; the kinds are those of ONLY."""
+    found: dict[str, Place] = {}
+    for charge in charges:
+        kinds = {
+            "clamped": charge["change"] == ChoiceChange.CLAMP,
+            "fallback": charge["is_fallback"],
+            "lost": charge["capture_outcome"] in LOST,
+            "reconnected": charge["note"] == TurnNote.RECONNECTED,
+        }
+        for kind in (kind for kind, has in kinds.items() if has):
+            found.setdefault(kind, (charge["action_index"], charge["agent_id"]))
+    return found
 
 
 def _clamped(charges: list[dict[str, Any]]) -> int | None:

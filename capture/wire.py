@@ -72,6 +72,11 @@ class HandJson(msgspec.Struct, rename="camel"):
     lists_whole: bool = True
 
 
+class TurnPlaceJson(msgspec.Struct, rename="camel"):
+    action_index: int
+    agent_id: str
+
+
 class RecentHandJson(msgspec.Struct, rename="camel"):
     table_id: str
     hand_number: int
@@ -85,6 +90,7 @@ class RecentHandJson(msgspec.Struct, rename="camel"):
     agent_version_ids: list[str] = []
     clamped: int | UnsetType = UNSET
     reconnected: int | UnsetType = UNSET
+    first: dict[str, TurnPlaceJson] = {}
 
 
 class RecentHandsJson(msgspec.Struct, rename="camel"):
@@ -272,6 +278,7 @@ def recent_to_json(recent: RecentHands) -> RecentHandsJson:
             [_value(version_id) for version_id in hand.agent_version_ids],
             UNSET if hand.clamped is None else hand.clamped,
             UNSET if hand.reconnected is None else hand.reconnected,
+            {kind: TurnPlaceJson(index, _value(agent_id)) for kind, (index, agent_id) in hand.first.items()},
         )
         for hand in recent.hands
     ]
@@ -285,11 +292,11 @@ def recent_from_json(said: RecentHandsJson) -> RecentHands:
 
 
 def _recent_from_json(said: RecentHandJson) -> RecentHand:
-    """A host of an older version says nothing of clamped turns, or of others."""
+    """A host of an older version says nothing of clamped turns, of others, or of where the first of them is."""
     facts: dict[str, Any] = {
         name: None if value is UNSET else value for name, value in msgspec.structs.asdict(said).items()
     }
-    return RecentHand(**facts)
+    return RecentHand(**facts | {"first": {kind: (at.action_index, at.agent_id) for kind, at in said.first.items()}})
 
 
 def neighbours_to_json(found: Neighbours) -> NeighboursJson:

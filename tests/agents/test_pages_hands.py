@@ -50,6 +50,7 @@ def test_an_owner_finds_the_hands_in_which_something_went_wrong(client: Client) 
     assert f"{TABLE}:1<" in said
     assert f"{TABLE}:2<" not in said
     assert f"{TABLE}:3<" not in said
+    assert said.count(f'href="/agents/rocky/hand?table={TABLE}&amp;hand=1#t0-rocky"') == 2  # the hand and its mark
     assert "none fell back" in page(client, "/agents/rocky", only="fallback")
     page(client, "/agents/rocky", 400, only="odd")
 

@@ -63,7 +63,22 @@ def test_a_hand_with_clamped_turns_is_marked_with_how_many(client: Client, captu
     hands.store(capture_redis, [old], hand=182)  # a row from before there was a word for it
     page = read(client, LIST)
     assert page.count("CLAMPED") == 1
-    assert '<span class="badge badge-clamped">2 CLAMPED</span>' in page
+    assert re.search(r'<a class="badge badge-clamped" href="[^"]+" title="[^"]+">2 CLAMPED</a>', page)
+
+
+def test_a_mark_and_a_narrowed_list_lead_to_the_first_such_turn(client: Client, capture_redis: redis.Redis) -> None:
+    # VW-1
+    clamp = {"asked_amount": 500, "change": "clamp"}
+    turns = [hands.captured("nit", 1), hands.captured("rocky", 3, **clamp), hands.captured("nit", 4, **clamp)]
+    hands.store(capture_redis, [*turns, hands.fallback("odd one", 2), hands.lost("nit", 5)], hand=184)
+    whole = "/agent-capture?table=T-4&amp;hand=184"
+    page = read(client, LIST)
+    leads = dict(re.findall(r'<a class="badge badge-(\w+)" href="([^"]+)"', page))
+    assert leads == {"clamped": f"{whole}#t3-rocky", "fallback": f"{whole}#t2-odd-one", "lost": f"{whole}#t5-nit"}
+    assert f'<a class="mono" href="{whole}">' in page  # the hand itself opens at its top
+    hand = read(client, HAND)
+    assert all(f'id="{url.partition("#")[2]}"' in hand for url in leads.values())
+    assert f'<a class="mono" href="{whole}#t3-rocky">' in read(client, f"{LIST}?only=clamped")
 
 
 def test_the_list_may_be_narrowed_to_hands_with_marks(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
