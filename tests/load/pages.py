@@ -293,7 +293,8 @@ def _listed(options: Any, world: World, url: str) -> Any:
 
 
 def _leafed(listed: Any, query: str) -> Iterator[tuple[str, str]]:
-    pages, found = listed.paginator.num_pages, " of a search" if query else ""
+    """The last page is the last full one: a remainder of one row in one world says nothing about fifty in the other."""
+    pages, found = listed.paginator.count // listed.list_per_page or 1, " of a search" if query else ""
     yield f"first page{found}", query
     yield f"middle{found}", f"{query}p={pages // 2 or 1}"
-    yield f"last page{found}", f"{query}p={pages}"
+    yield f"last full page{found}", f"{query}p={pages}"

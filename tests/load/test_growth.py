@@ -22,7 +22,7 @@ MORE = replace(FIRST, turns=20_000, days=40, kept=2_000, studies=40, runs=40, au
 
 def some_pages(world: World) -> list[Page]:
     """All but most of the admin's: each list of it is leafed through and searched once."""
-    admin = ("first page", "last page", "search of an agent", "a row", "when, a day")
+    admin = ("first page", "last full page", "search of an agent", "a row", "when, a day")
     return [page for page in all_pages(world) if ": admin, " not in page.name or page.name.endswith(admin)]
 
 
