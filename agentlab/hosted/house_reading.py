@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
-EAGER = 0.9  # as far as a mood goes; only who is told to raises every time
+COY, EAGER = 0.02, 0.9  # as far as a mood goes; only who is told to raises never, or every time
 RAISES = {"never raise": 0.0, "raise every": 1.0, "always raise": 1.0}
 
 
@@ -21,6 +21,11 @@ class Style:
         """“Raise every hand”: whoever was told so is the first to raise, whatever they hold."""
         return self.raises > EAGER
 
+    @property
+    def refuses_to_raise(self) -> bool:
+        """“Never raise”, which is never to bluff either."""
+        return self.raises < COY
+
 
 def read_style(script: str, turn: str = "") -> Style:
     """The style that a strategy asks for, shifted by the whispers of this turn."""
@@ -32,7 +37,7 @@ def read_style(script: str, turn: str = "") -> Style:
     enter *= _first(whispers, {"tight": 0.6, "patien": 0.6, "loose": 1.5}, 1.0)
     enter = _share(whispers, enter)
     shift = _first(whispers, {"aggress": 0.25, "passive": -0.3, "careful": -0.3}, 0.0)
-    raises = _first(whispers, RAISES, min(max(raises + shift, 0.0), EAGER) if shift else raises)
+    raises = _first(whispers, RAISES, min(max(raises + shift, COY), EAGER) if shift else raises)
     return Style(min(enter, 1.0), raises, bluffs)
 
 

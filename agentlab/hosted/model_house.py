@@ -69,9 +69,24 @@ def answer(prompt: str, seed: int = 0) -> str:
     digest = hashlib.sha256(f"{seed}\n{prompt}".encode("utf-8", "surrogatepass")).digest()
     player = _Player(spot, read_style(script, turn), random.Random(digest))  # noqa: S311 - play, not secrets
     if section(turn, "Whispers"):
-        heeds = player.style != read_style(script)
-        player.thoughts.append("I play as was whispered." if heeds else "No whisper asks for a style that I know.")
+        player.thoughts.append(_of_whispers(read_style(script), player.style))
     return player.answer()
+
+
+def _of_whispers(own: Style, whispered: Style) -> str:
+    """What the whispers change, and no more: whoever reads it will look whether it was done."""
+    changes = []
+    if whispered.enter != own.enter:
+        changes.append(f"enter {'more' if whispered.enter > own.enter else 'fewer'} hands")
+    if whispered.insists_on_raising and not own.insists_on_raising:
+        changes.append("raise before the flop where nobody has yet")
+    elif whispered.refuses_to_raise and not own.refuses_to_raise:
+        changes.append("never raise")
+    elif whispered.raises != own.raises:
+        changes.append(f"raise {'more' if whispered.raises > own.raises else 'less'} readily")
+    if not changes:
+        return "No whisper changes how I play."
+    return f"As was whispered, I {' and '.join(changes)}; for the rest I go by my cards."
 
 
 class _Player:
@@ -106,21 +121,37 @@ class _Player:
         if spot.is_unheard:
             bar *= 0.8
         self._think_of_start(rank)
-        if style.insists_on_raising and not spot.raisers and "raise" in spot.legal:
-            self.thoughts.append("I am told to raise, so I do.")
-            return 0.8
+        if style.insists_on_raising:
+            if not spot.raisers and "raise" in spot.legal:
+                self.thoughts.append("I am told to raise, so I do.")
+                return 0.8
+            self._think_of_raisers()
         if rank <= bar:
             eager = style.raises * (1.0 if rank < bar / 2 else 0.7) * (0.6 if spot.to_call > spot.big_blind else 1.0)
-            if rank < 0.02 or self.rng.random() < eager:
+            if (rank < 0.02 and not style.refuses_to_raise) or self._would(eager):
                 self.thoughts.append("That is worth a raise.")
                 return 1.0 if spot.raisers else 0.8
             self.thoughts.append("I want to see a flop with it.")
             return "call"
-        if self.rng.random() < style.bluffs / 4:
+        if style.enter and self._would(style.bluffs / 4):
             self.thoughts.append("They look weak, so I take a shot at it.")
             return 0.8
         self.thoughts.append("That is not good enough here.")
         return "give up"
+
+    def _think_of_raisers(self) -> None:
+        """Why an order to raise is not followed now."""
+        if not self.spot.raisers:
+            told = "I am told to raise, but no raise is open to me, so my cards decide."
+        elif self.spot.raisers[0] == "(you)":
+            told = "I have raised as I am told; whether I go on, my cards decide."
+        else:
+            told = f"I am told to raise, but {self.spot.raisers[0]} raised before me, so my cards decide."
+        self.thoughts.append(told)
+
+    def _would(self, chance: float) -> bool:
+        """Does it raise now, by this chance? Who is told never to does not."""
+        return self.rng.random() < chance and not self.style.refuses_to_raise
 
     def _think_of_start(self, rank: float) -> None:
         cards, spot = " ".join(self.spot.cards), self.spot
@@ -142,13 +173,13 @@ class _Player:
         return self._price(worth, style) if spot.to_call else self._first_in(worth, style)
 
     def _first_in(self, worth: float, style: Style) -> float | str:
-        if worth > 0.62 and self.rng.random() < 0.2 + style.raises:
+        if worth > 0.62 and self._would(0.2 + style.raises):
             self.thoughts.append("I am likely ahead and bet for value.")
             return 0.66
-        if worth > 0.4 and self.rng.random() < style.raises * 0.6:
+        if worth > 0.4 and self._would(style.raises * 0.6):
             self.thoughts.append("A small bet may take it now.")
             return 0.4
-        if self.rng.random() < style.bluffs:
+        if self._would(style.bluffs):
             self.thoughts.append("I have little, but the board can frighten them.")
             return 0.5
         self.thoughts.append("I take the free card.")
@@ -158,14 +189,14 @@ class _Player:
         spot = self.spot
         needed = spot.to_call / (spot.pot + spot.to_call)
         self.thoughts.append(f"{spot.to_call} into {spot.pot} needs {needed:.0%}; I give myself {worth:.0%}.")
-        if worth > 0.72 and self.rng.random() < 0.15 + style.raises * 0.8:
+        if worth > 0.72 and self._would(0.15 + style.raises * 0.8):
             self.thoughts.append("I raise.")
             return 0.9
         # Who likes to see cards pays a little more than they are worth.
         if worth + (style.enter - 0.3) * 0.3 > needed + 0.08:
             self.thoughts.append("The price is right.")
             return "call"
-        if self.rng.random() < style.bluffs * 0.4:
+        if self._would(style.bluffs * 0.4):
             self.thoughts.append("I do not believe them.")
             return 0.8
         self.thoughts.append("Too dear.")
@@ -177,6 +208,8 @@ class _Player:
         spot = self.spot
         if isinstance(wish, float) and "raise" in spot.legal:
             return self._raise(wish)
+        if isinstance(wish, float):
+            self.thoughts.append("No raise is open to me.")
         if wish == "give up" and "check" not in spot.legal:
             return {"action": "fold"}
         if "check" in spot.legal:

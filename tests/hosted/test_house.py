@@ -94,9 +94,46 @@ def test_it_says_whether_a_whisper_told_it_anything():
     def told(text):
         return answer(prompt_for(ROCKY, whispers=[{"author": "ada", "at": "2026-11-01 12:00", "text": text}]))
 
-    assert "I play as was whispered." in told("Play loose.")
-    assert "No whisper asks for a style that I know." in told("Good luck tonight!")
+    assert "As was whispered, I enter more hands; for the rest I go by my cards." in told("Play loose.")
+    assert "No whisper changes how I play." in told("Good luck tonight!")
     assert "whisper" not in answer(prompt_for(ROCKY))
+
+
+TO_RAISE = [{"author": "ada", "at": "2026-11-01 12:00", "text": "Raise every hand"}]
+
+
+def raised_by(who):
+    return [player_action(0, who, "raise", 300, seat=0 if who == "rocky" else 1)]
+
+
+def test_who_is_told_to_raise_every_hand_says_so_where_it_does_not():
+    # HA-12
+    def told(**scene):
+        text = answer(prompt_for(ROCKY, hole_cards=["7d", "2c"], whispers=TO_RAISE, **scene))
+        return text, parse_choice(text).action
+
+    text, action = told()
+    assert (action, "I am told to raise, so I do." in text) == ("raise", True)
+    text, action = told(to_call=300, log=raised_by("nit"))
+    assert (action, "I am told to raise, but nit raised before me, so my cards decide." in text) == ("fold", True)
+    text, action = told(turn=your_turn(legal_actions=["fold", "call"], chip_range=None))
+    assert (action, "no raise is open to me, so my cards decide." in text) == ("call", True)
+    text, _ = told(log=raised_by("rocky"))
+    assert "I have raised as I am told; whether I go on, my cards decide." in text
+    assert "raise before the flop where nobody has yet" in text
+
+
+def test_who_is_told_never_to_raise_never_does():
+    # HA-12
+    whisper = [{"author": "ada", "at": "2026-11-01 12:00", "text": "Never raise, and play every hand."}]
+    assert "raise" not in {choice.action for choice in choices("loose-aggressive", whispers=whisper)}
+    flop = {"board": ["7h", "Td", "2c"], "street": "flop", "log": raised_by("nit")}
+    assert not {"raise", "bet"} & {one.action for one in choices("loose-aggressive", 50, whispers=whisper, **flop)}
+    text = answer(prompt_for(ROCKY, hole_cards=["Ad", "Ac"], whispers=whisper))
+    assert "I enter more hands and never raise; for the rest I go by my cards." in text
+    assert parse_choice(text).action == "call"
+    shy = read_style("[Strategy]\nPlay tight and passive.", "[Whispers]\nada: be passive")
+    assert not shy.refuses_to_raise  # a mood is no order
 
 
 def test_every_answer_is_prose_and_one_choice_that_the_parser_reads_sometimes_fenced():
