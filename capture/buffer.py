@@ -208,6 +208,13 @@ class TurnBuffer:
 
     # ---- Redis
 
+    def ping(self) -> None:
+        """One round trip. Raises BufferUnavailable where Redis does not answer, or refuses."""
+        try:
+            self._redis.ping()
+        except (redis.RedisError, OSError) as error:
+            raise BufferUnavailable(why(error)) from None
+
     def _answer(self, commands: list[tuple[Any, ...]]) -> list[Any]:
         replies = self._run(commands)
         for reply in replies:

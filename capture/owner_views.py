@@ -94,7 +94,7 @@ def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpRespons
     rows = hand_rows(found.hands, {agent.pk: agent.name}, shown.only)
     context: dict[str, Any] = {"rows": rows, "pager": pager_of(request.path, found, shown), "only": shown.only}
     context |= {"choices": [] if kept else choices_of(request.path, shown.only), "none": NONE_SUCH.get(shown.only)}
-    context |= {"unpublished": not rows and not agent.versions.exists()}
+    context |= {"unpublished": not rows and not agent.versions.exists(), "silence": hand_source().silence()}
     return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
 
 

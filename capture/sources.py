@@ -22,6 +22,7 @@ from capture.buffer import BufferUnavailable
 from capture.pinning import PinResult
 from capture.reading import Hand
 from capture.recent import AgentDay, Neighbours, RecentHands
+from capture.wording import silent
 
 J = TypeVar("J", bound=msgspec.Struct)
 # A hand of nine agents and forty turns is about half a megabyte; forty prompts of a megabyte each still come through.
@@ -68,6 +69,10 @@ class HandSource(Protocol):
 
     def unpin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> int: ...
 
+    def silence(self) -> str:
+        """What is wrong with the capture store right now, in a sentence; "" where it answers, or it is not known."""
+        ...
+
 
 def hand_source() -> HandSource:
     if settings.HOSTED_AGENT_URL:
@@ -85,6 +90,13 @@ class LocalHands:
     neighbours_all = staticmethod(reading.neighbours_all)
     last_day = staticmethod(recent.last_day)
     unpin = staticmethod(pinning.unpin)
+
+    def silence(self) -> str:
+        try:
+            reading.hot_buffer().ping()
+        except BufferUnavailable as error:
+            return silent(str(error))
+        return ""
 
     def pin(self, table_id: str, hand_number: int, *, agent_id: str, actor: User | None) -> PinResult:
         try:
@@ -167,6 +179,14 @@ class RemoteHands:
         if removed:
             pinning.audit_turns(actor, Deed.UNKEPT, table_id, hand_number, agent_id, removed)
         return removed
+
+    def silence(self) -> str:
+        """By what that host says of itself to anybody. Where it does not say, its list was had all the same."""
+        try:
+            said = json.loads(self._fetch("GET", f"{self._url.rstrip('/')}/healthz", {})[1])
+        except (SourceError, ValueError, RecursionError):
+            return ""
+        return silent("Redis is down") if isinstance(said, dict) and said.get("captureRedis") == "down" else ""
 
     @staticmethod
     def _hand(answer: wire.HandJson) -> Hand:

@@ -71,6 +71,7 @@ def hands(request: HttpRequest) -> HttpResponse:
             context |= _hand_context(request.user, asked.table_id, asked.hand_number, asked)
         else:
             context |= _list_context(Shown(request.GET.get("before", ""), request.GET.get("only", "")))
+            context["silence"] = hand_source().silence()
     except SourceError as error:
         context["trouble"], status = str(error), error.status
     except ValueError as error:

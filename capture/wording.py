@@ -135,3 +135,11 @@ def remaining(hand: Hand, *, now: datetime, ttl: timedelta) -> str:
     left = min(leaving) + ttl - now if leaving else timedelta(0)
     what = "the rest expires" if any(view.kept for view in hand.turns) else "expires"
     return f"{what} in {_age(left)}" if left > timedelta(0) else ""
+
+
+def silent(trouble: str) -> str:
+    """Why the lists of hands warn: they come from the ledger, and would look as ever until a turn is lost."""
+    return (
+        f"The capture Redis does not work right now: {trouble}. Turns that are played meanwhile may be lost, and hands "
+        "open to what is kept of them and to what the ledger knows."
+    )

@@ -55,6 +55,15 @@ def test_an_owner_finds_the_hands_in_which_something_went_wrong(client: Client) 
     page(client, "/agents/rocky", 400, only="odd")
 
 
+def test_an_owners_list_says_at_once_that_redis_is_silent(client: Client, settings) -> None:  # CAP-10, VW-7
+    charge_all(charge("rocky", 0, hand=1))
+    assert "does not work right now" not in page(client, "/agents/rocky")
+    take_redis_away(settings)
+    said = page(client, "/agents/rocky")
+    assert "The capture Redis does not work right now: Redis is down." in said
+    assert f"{TABLE}:1<" in said
+
+
 def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Client) -> None:  # VW-7
     now = timezone.now()
     charge_all(*(charge("rocky", index, played_at=now, cost=Decimal("0.0021"), change="") for index in range(39)))

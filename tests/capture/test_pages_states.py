@@ -17,6 +17,7 @@ from capture.recent import Neighbours
 from tests.capture import hands
 from tests.capture.making import TABLE, charge, charge_all, take_redis_away, write
 from tests.capture.test_buffer import put_another_kind
+from tests.capture.test_reading import Watched
 from tests.pages import assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -278,6 +279,25 @@ def test_a_silent_redis_is_named_and_not_taken_for_an_empty_one(client: Client, 
     page = read(client, HAND)
     assert "The capture Redis does not answer." in page
     assert "No such hand" not in page
+
+
+def test_the_list_says_at_once_that_redis_is_silent(client: Client, capture_redis: redis.Redis, settings) -> None:
+    # CAP-10, VW-6
+    hands.store(capture_redis, [hands.captured("rocky", 1)])
+    assert "does not work right now" not in read(client, LIST)
+    take_redis_away(settings)
+    for path in (LIST, f"{LIST}?only=clamped", f"{LIST}?only=kept"):
+        assert "The capture Redis does not work right now: Redis is down." in read(client, path)
+    assert "T-4:184" in read(client, LIST)  # the ledger has it all the same
+
+
+def test_the_list_asks_redis_once_however_many_hands_it_has(client: Client, capture_redis: redis.Redis) -> None:
+    # PF-4
+    for number in range(1, 25):
+        hands.store(capture_redis, [hands.captured("rocky", 1)], hand=number)
+    with Watched(capture_redis) as asked:
+        read(client, LIST)
+    assert (asked.commands.count("PING"), asked.keys) == (1, set())
 
 
 def test_kept_hands_still_load_when_redis_is_silent(

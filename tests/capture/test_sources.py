@@ -58,6 +58,7 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     charge_all(charge("rocky", 5, change="clamp"), charge("rocky", 6, change="", note=""))
     charge_all(charge("rocky", 7, note="reconnected"))
     ours, theirs = both
+    assert (ours.silence(), theirs.silence()) == ("", "")
     assert theirs.read_hand(TABLE, HAND, agent_id="rocky") == ours.read_hand(TABLE, HAND, agent_id="rocky")
     assert theirs.read_hand_all(TABLE, HAND) == ours.read_hand_all(TABLE, HAND)
     assert theirs.recent_hands() == ours.recent_hands()
@@ -101,6 +102,7 @@ def test_a_hand_of_a_host_without_its_redis_says_so(settings, both: list[HandSou
     with real_host("redis://127.0.0.1:1/0") as url:
         source = RemoteHands(url, KEY)
         assert not source.read_hand(TABLE, HAND, agent_id="rocky").buffer_answered
+        assert "Redis is down" in source.silence()
         with pytest.raises(SourceError, match="Redis is down") as raised:
             source.pin(TABLE, HAND, agent_id="rocky", actor=None)
     assert raised.value.status == 503
@@ -110,6 +112,13 @@ def test_a_wrong_key_is_said_and_shown_to_nobody(both: list[HandSource]) -> None
     with pytest.raises(SourceError, match="refused our service key") as raised:
         RemoteHands(both[1]._url, "wrong").read_hand_all(TABLE, HAND)
     assert "wrong" not in str(raised.value)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"captureRedis": "elsewhere"}', b"[" * 100_000])
+def test_a_host_that_does_not_say_how_its_redis_is_leaves_it_unknown(body: bytes) -> None:  # RD-5, CAP-10
+    with host_that(answering("200 OK", body)) as url:
+        assert RemoteHands(url, KEY).silence() == ""
+    assert RemoteHands("http://127.0.0.1:1", KEY).silence() == ""
 
 
 # ---- pages and proxy over another host
