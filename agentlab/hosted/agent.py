@@ -136,6 +136,7 @@ class HostedAgent:
         self._open: _OpenTurn | None = None
         self._playing: asyncio.Task[None] | None = None
         self._stopping = False
+        self._play_is_over = False
 
     # The connection -----------------------------------------------------------------------------------------
 
@@ -172,6 +173,11 @@ class HostedAgent:
             with contextlib.suppress(ConnectionError):
                 await self.send_to_table(Stand())
             await self.__socket.close()
+
+    def end_with_the_play(self) -> None:
+        """Whoever started the play ends it: a turn that is still being decided is given up as if it had not been asked,
+        as nothing went wrong with it."""
+        self._stopping = self._play_is_over = True
 
     async def _connection(self) -> None:
         """One connection from `enter` to its end, with a memory of its own."""
@@ -243,7 +249,7 @@ class HostedAgent:
 
     async def _play(self, turn: _OpenTurn, before: "asyncio.Task[None] | None", overtaken: _OpenTurn | None) -> None:
         """The whole of a turn. Cancelled while it decides (the table has gone on, or is gone), it has sent nothing,
-        and the ledger says that it was asked."""
+        and the ledger says that it was asked, unless the whole play was ended."""
         thought, outcome = None, fallback(turn.legal, "the turn ended before the decision", sends_nothing=True)
         try:
             if before is not None:
@@ -253,7 +259,8 @@ class HostedAgent:
                 thought, outcome = await self._decide(turn)
                 await self._act(turn, outcome)
         finally:
-            self._charge(turn, thought, outcome)
+            if turn.sent or not self._play_is_over:
+                self._charge(turn, thought, outcome)
         if thought is not None and not outcome.is_fallback:
             await self._record(turn, thought, outcome)
 

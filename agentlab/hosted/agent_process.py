@@ -94,6 +94,8 @@ async def _play(order: AgentOrder) -> bytes:
     agents = [crew.agent(agent_id, order.table_id, order.url) for agent_id in order.agent_ids]
     tasks = [asyncio.create_task(agent.run()) for agent in agents]
     await let_go()
+    for agent in agents:
+        agent.end_with_the_play()
     await asyncio.gather(*(agent.stop() for agent in agents))
     await end(tasks)
     return msgspec.json.encode(await crew.close())

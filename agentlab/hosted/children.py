@@ -1,7 +1,8 @@
 """What a process of ours that is held by another has in common: how it is started, and how it is let go.
 
 The child reads its order as one JSON line on standard input and goes on listening there: when that pipe closes, because
-its holder let go or was killed, the child ends too. What it has to tell goes to standard output, a JSON line each.
+its holder let go or was killed, the child ends too; a further line is the holder's wish that it end soon. What it has
+to tell goes to standard output, a JSON line each.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,6 +41,13 @@ async def start_child(module: str, order: msgspec.Struct, environment: dict[str,
     return process
 
 
+def ask_to_end_soon(process: Process) -> None:
+    """The child's `let_go` is told. To a child that has ended nothing needs to be said."""
+    if process.stdin is not None and not process.stdin.is_closing():
+        with contextlib.suppress(OSError):
+            process.stdin.write(b"soon\n")
+
+
 # In the child ---------------------------------------------------------------------------------------------------
 def begin(order: type[T]) -> T:
     """Django is set up, and the order read."""
@@ -46,15 +55,17 @@ def begin(order: type[T]) -> T:
     import django
 
     django.setup()
-    return msgspec.json.decode(sys.stdin.readline(), type=order)
+    with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as pipe:
+        return msgspec.json.decode(pipe.readline(), type=order)  # and not a byte of what comes after it
 
 
-async def let_go() -> None:
-    """Returns when the holder closes the pipe or asks us to end."""
-    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+async def let_go(soon: Callable[[], object] = lambda: None) -> None:
+    """Returns when the holder closes the pipe. `soon` is called when the holder wishes an end before that, and at
+    SIGTERM or SIGINT: a service manager sends those to every process, and how they end is the holder's to say."""
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, soon)
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    waiting = {asyncio.ensure_future(stop.wait()), asyncio.ensure_future(reader.read())}
-    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    async for _ in reader:
+        soon()

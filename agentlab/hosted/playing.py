@@ -19,6 +19,12 @@ from agentlab.hosted.table_config import TableConfig
 from agentlab.hosted.table_process import Order, TableProcess
 from agentlab.hosted.tokens import TokenIssuer
 
+FINISH_SECONDS = {signal.SIGINT: 20.0, signal.SIGTERM: 4.0, signal.SIGHUP: 4.0}
+"""How long the hand that is being played may go on after the signal: a person can press Ctrl-C again, whoever sends
+another signal (`up`, a service manager) may soon kill."""
+ONE_WISH_SECONDS = 0.5
+"""Two signals within that time are one wish: `timeout` sends each twice."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -50,13 +56,53 @@ class Result:
     ended_by: signal.Signals | None = None
 
 
-async def play(plan: Plan, *, on_hands: Callable[[int, int], None] | None = None) -> Result:
-    """Plays until all hands are played or a signal comes; `on_hands(hands, turns)` is told after each.
+class Ending:
+    """How a play is asked to end: the first signal lets the tables finish their hands, a second one does not."""
+
+    def __init__(self, on_asked: Callable[[float], None]) -> None:
+        """`on_asked` is told once, with how many seconds the hands have."""
+        self.by: signal.Signals | None = None
+        self.now: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._on_asked, self._since = on_asked, 0.0
+        self._tables: list[TableProcess] = []
+        for number in FINISH_SECONDS:
+            asyncio.get_running_loop().add_signal_handler(number, self._signalled, number)
+
+    def watch(self, table: TableProcess) -> None:
+        """One more table that is to end with the others."""
+        self._tables.append(table)
+        if self.by:
+            table.end_soon()
+
+    def _signalled(self, number: signal.Signals) -> None:
+        loop = asyncio.get_running_loop()
+        if self.by is None:
+            self.by, self._since = number, loop.time()
+            for table in self._tables:
+                table.end_soon()
+            loop.call_later(FINISH_SECONDS[number], self._at_once)
+            self._on_asked(FINISH_SECONDS[number])
+        elif loop.time() - self._since > ONE_WISH_SECONDS:
+            self._at_once()
+
+    def _at_once(self) -> None:
+        if not self.now.done():
+            self.now.set_result(None)
+
+
+async def play(
+    plan: Plan,
+    *,
+    on_hands: Callable[[int, int], None] | None = None,
+    on_asked_to_end: Callable[[float], None] = lambda _: None,
+) -> Result:
+    """Plays until all hands are played or a signal comes; `on_hands(hands, turns)` is told after each hand,
+    `on_asked_to_end(seconds)` at the signal, with how long the hand that is being played may still take.
 
     Raises TableFailed, ValueError for a model that is none, SpoolError.
     """
     result = Result()
-    asked_to_end = _signals(result)
+    ending = Ending(on_asked_to_end)
     played: dict[str, int] = {}
     key = Ed25519PrivateKey.generate()
     crew = None if plan.apart else Crew(issuer=TokenIssuer(key), model=plan.model, min_turn_ms=plan.min_turn_ms)
@@ -68,17 +114,18 @@ async def play(plan: Plan, *, on_hands: Callable[[int, int], None] | None = None
             on_hands(result.hands, crew.tally.turns if crew else 0)
 
     games = [
-        asyncio.create_task(_play_table(plan, table_id, key, crew, result, partial(count, table_id)))
+        asyncio.create_task(_play_table(plan, table_id, key, crew, result, ending, partial(count, table_id)))
         for table_id in plan.tables
     ]
     try:
         left = set(games)
-        while left and not asked_to_end.done():
-            done, _ = await asyncio.wait({*left, asked_to_end}, return_when=asyncio.FIRST_COMPLETED)
+        while left and not ending.now.done():
+            done, _ = await asyncio.wait({*left, ending.now}, return_when=asyncio.FIRST_COMPLETED)
             for game in done & left:
                 game.result()
             left -= done
     finally:
+        result.ended_by = ending.by
         await end(games)
         if crew:
             result.crew.add(await crew.close())
@@ -91,6 +138,7 @@ async def _play_table(
     key: Ed25519PrivateKey,
     crew: Crew | None,
     result: Result,
+    ending: Ending,
     on_hand: Callable[[int], None],
 ) -> None:
     """One table from its start to its last hand."""
@@ -106,14 +154,24 @@ async def _play_table(
         table=config, hands=plan.tables[table_id], deal=plan.deal or None, journal=plan.journals.get(table_id)
     )
     async with TableProcess(order, on_hand=on_hand) as table:
+        ending.watch(table)
         if crew:
-            seated = [asyncio.create_task(crew.agent(agent, table_id, table.url).run()) for agent in plan.agents]
-            try:
-                result.skipped |= (await table.finished()).skipped
-            finally:
-                await end(seated)
+            await _play_together(plan, table, crew, result)
         else:
             await _play_apart(plan, table, key, result)
+
+
+async def _play_together(plan: Plan, table: TableProcess, crew: Crew, result: Result) -> None:
+    agents = [crew.agent(agent, table.order.table.table_id, table.url) for agent in plan.agents]
+    seated = [asyncio.create_task(agent.run()) for agent in agents]
+    try:
+        result.skipped |= (await table.finished()).skipped
+    except asyncio.CancelledError:
+        for agent in agents:
+            agent.end_with_the_play()
+        raise
+    finally:
+        await end(seated)
 
 
 async def _play_apart(plan: Plan, table: TableProcess, key: Ed25519PrivateKey, result: Result) -> None:
@@ -137,18 +195,3 @@ async def _play_apart(plan: Plan, table: TableProcess, key: Ed25519PrivateKey, r
         for process in processes:
             for report in process.reports:
                 result.crew.add(msgspec.json.decode(report, type=CrewReport))
-
-
-def _signals(result: Result) -> "asyncio.Future[None]":
-    """Done once somebody asks this process to end."""
-    loop = asyncio.get_running_loop()
-    asked: asyncio.Future[None] = loop.create_future()
-
-    def end_by(number: signal.Signals) -> None:
-        if not asked.done():
-            result.ended_by = number
-            asked.set_result(None)
-
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, end_by, number)
-    return asked

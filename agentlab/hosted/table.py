@@ -55,6 +55,7 @@ class Table:
         self._deployments = deployments
         self._on_hand = on_hand
         self._changed = asyncio.Event()
+        self._ending = asyncio.Event()
         self._floor = Floor(config, Seats(config.seats))
         self._door = Door(self._floor, journal=journal, wake=self._changed.set)
         self._stack = contextlib.AsyncExitStack()
@@ -101,20 +102,30 @@ class Table:
         """Plays `hands` hands, or without end. Busted seats buy in again, so that all of them are played.
 
         With `deals` it plays those, once each where `hands` is None, else again and again; hands that cannot be dealt
-        are named in the report, and the table goes on.
+        are named in the report, and the table goes on. After `end_soon` no further hand is dealt.
         """
         await self._until_ready(self.config.wait_for)
         if deals is None:
-            while self.report.hands != hands:
+            while self._goes_on(hands):
                 await self._play_cash_hand()
         else:
-            while await self._play_deals(hands, deals) and hands is not None and self.report.hands < hands:
+            while await self._play_deals(hands, deals) and hands is not None and self._goes_on(hands):
                 pass
         return self.report
+
+    def end_soon(self) -> None:
+        """The hand that is being played is the last one."""
+        self._ending.set()
+        self._changed.set()
+
+    def _goes_on(self, hands: int | None) -> bool:
+        return not self._ending.is_set() and self.report.hands != hands
 
     async def _play_cash_hand(self) -> None:
         """A hand from our own deck, for the chips on the table."""
         await self._until_ready(LEAST_SEATS)
+        if self._ending.is_set():
+            return
         number = await self._numbers.reserve()
         await self._ask_deployments(number)
         seats = self._floor.seats.ready()
@@ -138,7 +149,7 @@ class Table:
     async def _play_deals(self, hands: int | None, deals: Iterable[Dealt]) -> bool:
         """Goes through the deals once, or until there are enough hands. False where none could be played."""
         before, remaining = self.report.hands, iter(deals)
-        while self.report.hands != hands:
+        while self._goes_on(hands):
             dealt = await asyncio.to_thread(next, remaining, None)  # it reads files
             if dealt is None:
                 break
@@ -153,6 +164,8 @@ class Table:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self.config.turn_ms / 1000 if needed <= len(self._floor.seats) else 0):
                 await self._until_ready(needed)
+        if self._ending.is_set():
+            return ""
         if len(self._floor.seats.ready()) < needed:
             return f"it has {needed} seats, {len(self._floor.seats.ready())} are ready"
         number = await self._numbers.reserve()
@@ -208,7 +221,9 @@ class Table:
         report.hands += 1
         if self._on_hand:
             self._on_hand(report.hands)
-        await asyncio.sleep(self.config.pause_ms / 1000)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.config.pause_ms / 1000):
+                await self._ending.wait()
 
     async def _ask(self, seat: Seat) -> tuple[Move, int | None, Cause]:
         """The seat's decision, or the safe one for it where it left, is silent, or is gone when its time is over."""
@@ -228,7 +243,7 @@ class Table:
 
     # Waiting ----------------------------------------------------------------------------------------------------
     async def _until_ready(self, needed: int) -> None:
-        while len(self._floor.seats.ready()) < needed:
+        while len(self._floor.seats.ready()) < needed and not self._ending.is_set():
             await self._next_change()
 
     async def _next_change(self) -> None:

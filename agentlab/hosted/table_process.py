@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import msgspec
 
-from agentlab.hosted.children import begin, let_go, start_child
+from agentlab.hosted.children import ask_to_end_soon, begin, let_go, start_child
 from agentlab.hosted.deals import Deals, DealsError
 from agentlab.hosted.table import Table
 from agentlab.hosted.table_config import Journal, Report, TableConfig
@@ -75,6 +75,11 @@ class TableProcess:
 
     async def __aexit__(self, *_: object) -> None:
         await self._stop()
+
+    def end_soon(self) -> None:
+        """No hand after the one that is being played; `finished` then has the report."""
+        if self._process:
+            ask_to_end_soon(self._process)
 
     async def finished(self) -> Report:
         """The report, once all hands are played or the table was stopped. Raises TableFailed where it died."""
@@ -143,7 +148,10 @@ async def _run(order: Order, journal: Journal | None) -> Report:
     )
     async with table:
         _tell(ready=table.url)
-        playing, released = asyncio.ensure_future(table.play(order.hands, deals)), asyncio.ensure_future(let_go())
+        playing, released = (
+            asyncio.ensure_future(table.play(order.hands, deals)),
+            asyncio.ensure_future(let_go(table.end_soon)),
+        )
         await asyncio.wait({playing, released}, return_when=asyncio.FIRST_COMPLETED)
         if playing.done():
             playing.result()

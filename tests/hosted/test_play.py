@@ -10,10 +10,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from agentlab.agents.models import Agent
+from agentlab.hosted.playing import ONE_WISH_SECONDS
 from agentlab.local import socket_path
 from agentlab.private_redis import PrivateRedis
 from capture.buffer import TurnBuffer
 from tests.hosted.plays import children, counts, play, private_redis, rows, run_manage, start
+from tests.openai_server import scripted_server
 
 HANDS = Path(__file__).parents[1] / "data" / "hands"
 LEDGER = "agent_inference_charges"
@@ -147,15 +149,50 @@ def test_it_ends_cleanly_when_it_is_asked_to(state, pace, number):
     assert len(started) == (2 if pace == "fast" else 5)  # the Redis, the table, and three agents where they are apart
     process.send_signal(number)
     out, error = process.communicate(timeout=30)
-    assert (process.returncode, error) == (128 + number, "")
+    seconds = 20 if number == signal.SIGINT else 4
+    said = f"Ending after this hand, within {seconds} seconds; a second Ctrl-C ends it at once.\n"
+    assert (process.returncode, error) == (128 + number, said)
     counted = json.loads(out.splitlines()[-1])
     assert counted["captured"] + counted["dropped"] + counted["failed"] == counted["turns"] - counted["fallbacks"]
-    assert (counted["dropped"], counted["failed"]) == (0, 0)
+    assert (counted["dropped"], counted["failed"], counted["fallbacks"]) == (0, 0, 0)
     charged = rows(state, f"select count(*), sum(is_fallback), sum(capture_outcome = 'pending') from {LEDGER}")
     assert charged == [(counted["turns"], counted["fallbacks"], 0)]
+    if number == signal.SIGINT:  # for the other a busy machine may take too long
+        assert rows(state, f"select count(distinct hand_number) from {LEDGER}") == [(counted["hands"],)]
     for pid in started:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("pace", ["fast", "watch"])
+def test_a_turn_that_is_being_decided_when_it_is_ended_at_once_leaves_no_trace(state, pace):
+    # SF-5, CAP-2
+    with scripted_server() as model:  # which never answers
+        named = {"OPENAI_BASE_URL": model.url, "MIN_TURN_MS": "0"}
+        process = start(state, "--agents", "2", "--pace", pace, "--model", "openai:x", "--json", **named)
+        assert model.arrived.acquire(timeout=60)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr.readline().startswith("Ending after this hand, ")
+        time.sleep(ONE_WISH_SECONDS + 0.2)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=19)  # and not after the time that the hand had
+    counted = json.loads(out.splitlines()[-1])
+    assert (process.returncode, error) == (130, "")
+    assert (counted["turns"], counted["fallbacks"]) == (0, 0)
+    assert rows(state, f"select count(*) from {LEDGER}") == [(0,)]
+
+
+def test_a_service_manager_that_asks_every_process_to_end_has_the_hand_finished(state):
+    # SF-5
+    process = start(state, "--hands", "0", "--agents", "3", "--json", "--pace", "watch", MIN_TURN_MS="50")
+    wait_for_turns(state, 10)
+    _redis, *players = sorted(children(process.pid))
+    for pid in [*players, process.pid]:
+        os.kill(pid, signal.SIGTERM)
+    out, error = process.communicate(timeout=30)
+    assert (process.returncode, error.count("\n")) == (128 + signal.SIGTERM, 1)
+    assert json.loads(out.splitlines()[-1])["fallbacks"] == 0
+    assert rows(state, f"select count(*) from {LEDGER} where note <> ''") == [(0,)]  # nobody lost its memory
 
 
 def test_what_it_started_ends_when_it_is_killed(state):

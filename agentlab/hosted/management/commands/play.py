@@ -5,7 +5,7 @@ import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
@@ -110,7 +110,7 @@ class Command(BaseCommand):
         )
         progress = self._progress if sys.stderr.isatty() else None
         try:
-            result = asyncio.run(play(plan, on_hands=progress))
+            result = asyncio.run(play(plan, on_hands=progress, on_asked_to_end=self._ending))
         finally:
             if progress:
                 self.stderr.write("")
@@ -121,6 +121,12 @@ class Command(BaseCommand):
     def _progress(self, hands: int, turns: int) -> None:
         sys.stderr.write(f"\r{hands} hands, {turns} turns ")
         sys.stderr.flush()
+
+    def _ending(self, seconds: float) -> None:
+        told = f"Ending after this hand, within {seconds:g} seconds; a second Ctrl-C ends it at once."
+        with suppress(OSError):  # the terminal may be what has gone
+            self.stderr.write(f"\n{told}" if sys.stderr.isatty() else told)
+            self.stderr.flush()
 
     def _say(self, result: Result, tables: list[str], reasons: list[tuple[str, int]], *, as_json: bool) -> None:
         crew = result.crew
