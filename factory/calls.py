@@ -7,6 +7,8 @@ from typing import Literal
 from factory.resolve import ResolvedRequest, inline_request
 
 SendKind = Literal["initial", "parse_retry", "gate_retry"]
+KIND_WORDS = {"initial": "initial", "parse_retry": "parse correction", "gate_retry": "check correction"}
+"""What a person reads for a kind of send, everywhere; programs read the kind itself."""
 
 
 @dataclass(frozen=True, slots=True)

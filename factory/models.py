@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from factory.calls import KIND_WORDS
 from factory.fields import ExactTextField
 
 
@@ -17,6 +18,16 @@ class State(models.TextChoices):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
+
+
+class AttemptState(models.TextChoices):
+    """A run's states, and that of an attempt which no model was asked to answer: a command of the tool itself."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    NOT_ASKED = "not_asked", "not asked of a model"
 
 
 class Failure(models.TextChoices):
@@ -29,9 +40,9 @@ class Failure(models.TextChoices):
 
 
 class SendKind(models.TextChoices):
-    INITIAL = "initial"
-    PARSE_RETRY = "parse_retry"
-    GATE_RETRY = "gate_retry"
+    INITIAL = "initial", KIND_WORDS["initial"]
+    PARSE_RETRY = "parse_retry", KIND_WORDS["parse_retry"]
+    GATE_RETRY = "gate_retry", KIND_WORDS["gate_retry"]
 
 
 class Coverage(models.TextChoices):
@@ -104,7 +115,7 @@ class AgentAttempt(models.Model):
     user_prompt = ExactTextField(null=True, blank=True)
     launch_command = ExactTextField(blank=True)
     reply = ExactTextField(null=True, blank=True)
-    state = models.CharField(max_length=12, choices=State, default=State.RUNNING)
+    state = models.CharField(max_length=12, choices=AttemptState, default=AttemptState.RUNNING)
     failure = models.CharField(max_length=12, choices=Failure, blank=True)
     error = ExactTextField(blank=True)
     check_command = ExactTextField(null=True, blank=True, help_text="the check that failed after it; null: none did")

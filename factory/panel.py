@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Literal
 
 from agentlab.common.numbers import counted
+from factory.calls import KIND_WORDS
 from factory.extraction import extract_task
 from factory.items import PacketItem
 
@@ -22,7 +23,8 @@ DELIVERED = {
     "provider_attachment": "Attached to request",
     "session_history": "In the session's history",
 }
-SEND_KINDS = {"initial": "Initial request", "parse_retry": "Parse correction", "gate_retry": "Check correction"}
+SEND_KINDS = {kind: words.capitalize() for kind, words in KIND_WORDS.items()} | {"initial": "Initial request"}
+TURNS_LISTED = 100
 OPAQUE = "What the provider itself keeps of a session cannot be listed in full."
 NOT_IN_MESSAGES = "the provider's history of the session is not in it"
 AMBIGUOUS_TURNS = "Which turns came before this one cannot be told: their times are equal, missing or out of order."
@@ -136,6 +138,15 @@ class Inherited:
     retried: AttemptFacts | None
     group: Group
     notes: tuple[str, ...]
+
+    @property
+    def listed(self) -> tuple[AttemptFacts, ...]:
+        """The turns that are listed one by one: of a long session the nearest."""
+        return self.turns[-TURNS_LISTED:]
+
+    @property
+    def left_out(self) -> int:
+        return len(self.turns) - len(self.listed)
 
 
 @dataclass(frozen=True, slots=True)

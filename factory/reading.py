@@ -10,17 +10,20 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Case, Count, Exists, F, Max, OuterRef, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, Value, When, Window
+from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 
 from agentlab.common.access import User, visible
+from agentlab.common.paging import page_number
 from factory.artifacts import Artifact, Refused, StoredCopy, load
 from factory.fields import ExactTextField
 from factory.items import PacketItem
-from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
+from factory.models import AgentAttempt, AgentAttemptInput, AttemptState, FactoryRun
 from factory.panel import AttemptFacts, InputPanel, Recorded, build_panel, find_prior_turns
 
 PAGE = 25
+ATTEMPTS_SHOWN = 100
 _BODIES = ("system_prompt", "user_prompt", "task_prompt", "reply", "launch_command", "check_output")
 
 
@@ -79,6 +82,7 @@ def _midnight(day: date) -> datetime:
 def _summed(runs: QuerySet[FactoryRun]) -> QuerySet[FactoryRun, Any]:
     return runs.select_related("owner").annotate(
         attempt_count=Count("attempts"),
+        asked_count=Count("attempts", filter=~Q(attempts__state=AttemptState.NOT_ASKED)),
         model=Max("attempts__model"),
         tokens_in=Sum("attempts__input_tokens"),
         tokens_out=Sum("attempts__output_tokens"),
@@ -94,6 +98,55 @@ def get_run(user: User, run_id: int) -> FactoryRun:
 def attempts_of(run: FactoryRun) -> list[AgentAttempt]:
     """A run's attempts in their order, without their texts."""
     return list(run.attempts.defer(*_BODIES).order_by("number"))
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPage:
+    """Some of a run's attempts, in their order, and what is so of all of them: how many there are, how many a model
+    was asked, and between which times. Each row has the numbers of the attempts that it `retries` and `follows`."""
+
+    rows: Sequence[Any]
+    number: int = 1
+    pages: int = 1
+    count: int = 0
+    asked: int = 0
+    began: datetime | None = None
+    ended: datetime | None = None
+
+    @property
+    def first(self) -> int:
+        return (self.number - 1) * ATTEMPTS_SHOWN + 1
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.rows) - 1
+
+
+def page_of_attempts(run: FactoryRun, wanted: str | None) -> AttemptPage:
+    """One page of a run's attempts; what is beyond the last page is the last. One query, however many there are."""
+    every = run.attempts.defer(*_BODIES).order_by("number")
+    every = every.annotate(
+        retries=F("retry_of_attempt__number"),
+        follows=F("previous_turn_attempt__number"),
+        of_all=Window(Count("pk")),
+        of_asked=Window(Count("pk", filter=~Q(state=AttemptState.NOT_ASKED))),
+        began=Window(Min("started_at")),
+        last=Window(Max(Coalesce("ended_at", "started_at"))),
+    )
+    number = page_number(wanted, 10**6)
+    rows = list(every[(number - 1) * ATTEMPTS_SHOWN : number * ATTEMPTS_SHOWN])
+    if not rows and number > 1:
+        number = max(1, -(-run.attempts.count() // ATTEMPTS_SHOWN))
+        rows = list(every[(number - 1) * ATTEMPTS_SHOWN : number * ATTEMPTS_SHOWN])
+    if not rows:
+        return AttemptPage(rows)
+    one = rows[0]
+    return AttemptPage(rows, number, -(-one.of_all // ATTEMPTS_SHOWN), one.of_all, one.of_asked, one.began, one.last)
+
+
+def page_with(number: int) -> int:
+    """On which page of its run an attempt stands, as attempts are numbered from 1 on without a gap."""
+    return -(-number // ATTEMPTS_SHOWN)
 
 
 def snapshots_of(run: FactoryRun) -> dict[str, int]:

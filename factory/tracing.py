@@ -24,6 +24,7 @@ from factory.models import (
     AgentAttemptInput,
     AgentToolCall,
     ArtifactStatus,
+    AttemptState,
     Coverage,
     FactoryRun,
     Failure,
@@ -210,6 +211,8 @@ class FoundRun:
         self.run = run
         self.number = AgentAttempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
         self._said: dict[str, None] = {}
+        self._stated = ""
+        self._requests: dict[bool, tuple[str, str | None]] = {}  # by a sub-agent? the first attempt and its request
 
     @classmethod
     def open(cls, session: FoundSession, *, identity: str, owner_id: int | None) -> "FoundRun":
@@ -224,20 +227,22 @@ class FoundRun:
                 "workflow": "imported",
                 "provider": session.format,
                 "source_format": session.format,
-                "task": session.title,
                 "workspace": session.workspace,
                 "started_at": session.started_at,
                 "state": State.SUCCEEDED,
                 "imported_at": timezone.now(),
             },
         )
-        return cls(FactoryRun.objects.select_for_update().get(pk=run.pk))
+        found = cls(FactoryRun.objects.select_for_update().get(pk=run.pk))
+        found._stated = session.request
+        return found
 
     def write(
         self, attempt_id: str, found: FoundAttempt, *, previous: str | None, retried: str | None, is_known: bool
     ) -> Literal["new", "changed", "unchanged"]:
         """One attempt with its inputs and tool calls. A known one is written again only where the file says more."""
         values = _found_values(found)
+        self._hear(attempt_id, found)
         if is_known:
             same = AgentAttempt.objects.filter(pk=attempt_id, **{name: values[name] for name in _WHAT_GROWS})
             calls = AgentToolCall.objects.filter(attempt_id=attempt_id)
@@ -263,11 +268,22 @@ class FoundRun:
         )
         return "changed" if is_known else "new"
 
+    def _hear(self, attempt_id: str, found: FoundAttempt) -> None:
+        """What the person asked a model first, of the session and of its sub-agents; what only the tool wrote does not
+        count."""
+        if found.state == AttemptState.NOT_ASKED:
+            return
+        by_sub_agent = found.phase == SUB_AGENT
+        first, request = self._requests.get(by_sub_agent, (attempt_id, None))
+        if request is None and found.asked != "":
+            request = (found.user_prompt if found.asked is None else found.asked) or ""
+        self._requests[by_sub_agent] = first, request
+
     def note(self, text: str) -> None:
         self._said[text] = None
 
     def close(self, source: str = "") -> None:
-        """The run ended as its last attempt did; its task is its first message, where the session has no name.
+        """The run ended as the last attempt that a model was asked did; its task is the first.
 
         `source` is the file that the notes are from, where several make up the run: what it does not say any more
         (that it was still being written) goes.
@@ -280,12 +296,17 @@ class FoundRun:
             for text in self._said
             if text not in known
         )
-        attempts = AgentAttempt.objects.filter(run=self.run).order_by("number")
-        last, first = attempts.exclude(phase=SUB_AGENT).last() or attempts.last(), attempts.first()
-        if last is None or first is None:
+        attempts = AgentAttempt.objects.filter(run=self.run).defer("user_prompt", "reply").order_by("number")
+        asked = attempts.exclude(state=AttemptState.NOT_ASKED)
+        last, first = asked.exclude(phase=SUB_AGENT).last() or asked.last(), attempts.first()
+        began = asked.exclude(phase=SUB_AGENT).first() or asked.first()
+        if first is None:
             return
-        self.run.state, self.run.ended_at = last.state, last.ended_at
-        self.run.task = self.run.task or first.user_prompt or ""
+        if last is not None and began is not None:
+            self.run.state, self.run.ended_at = last.state, last.ended_at
+            # Of several files, that with the run's first attempt says what was asked.
+            asked_for = dict(self._requests.values()).get(began.pk)
+            self.run.task = self._stated or (self.run.task if asked_for is None else asked_for)
         self.run.started_at = self.run.started_at or first.started_at
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
 

@@ -19,12 +19,14 @@ from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock, first_line, visible
 from factory.artifacts import Refused
 from factory.called import OPENING
+from factory.calls import KIND_WORDS
 from factory.fields import ExactTextField
 from factory.masking import without_secrets
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun, State
 from factory.outcomes import OUTPUT_LIMIT, in_short
 from factory.panel import InputPanel, Task
 from factory.reading import (
+    AttemptPage,
     RunQuery,
     attempts_of,
     get_attempt,
@@ -32,6 +34,8 @@ from factory.reading import (
     get_run,
     list_runs,
     load_artifact,
+    page_of_attempts,
+    page_with,
     panel_of,
     snapshots_of,
 )
@@ -126,31 +130,35 @@ class AttemptRow:
 @require_safe
 def run(request: HttpRequest, run_id: int) -> HttpResponse:
     row = get_run(request.user, run_id)
-    return render(request, "factory/run.html", _run_context(row))
+    return render(request, "factory/run.html", _run_context(request, row))
 
 
 @require_safe
 def run_live(request: HttpRequest, run_id: int) -> HttpResponse:
     """The part of a run's page that asks again while it runs; 286 ends the asking."""
     row = get_run(request.user, run_id)
-    response = render(request, "factory/_run_live.html", _run_context(row))
+    response = render(request, "factory/_run_live.html", _run_context(request, row))
     if row.state == State.RUNNING:
         return response
     return HttpResponseStopPolling(response.content)
 
 
-def _run_context(row: FactoryRun) -> dict[str, Any]:
-    attempts = attempts_of(row)
-    rows, total = _timed(row, attempts)
+def _run_context(request: HttpRequest, row: FactoryRun) -> dict[str, Any]:
+    page = page_of_attempts(row, request.GET.get("page"))
+    rows, total = _timed(row, page)
     lasted = _seconds(row.started_at, row.ended_at or datetime.now(UTC))
     notes = list(row.notes.order_by("-is_error", "pk")[: MOST_NOTES + 1])
     # The attempts are what matters: problems stand before them, and of other notes only what is short.
     problems = sum(note.is_error for note in notes[:PROBLEMS_SHOWN])
     first = len(notes) if len(notes) <= problems + NOTES_SHOWN else problems
+    url = reverse("factory-run", args=[row.pk])
     return {
         "run": row,
         "rows": rows,
         "total": total,
+        "page": page,
+        "page_url": _run_url(row.pk, page.number),
+        "pager": numbered(url, page.number, page.pages),
         "snapshots": snapshots_of(row),
         "notes": notes[:first],
         "more_notes": notes[first:MOST_NOTES],
@@ -160,24 +168,29 @@ def _run_context(row: FactoryRun) -> dict[str, Any]:
     }
 
 
-def _timed(row: FactoryRun, attempts: list[AgentAttempt]) -> tuple[list[AttemptRow], float]:
-    starts = [one.started_at for one in attempts if one.started_at]
-    began = min([*starts, row.started_at] if row.started_at else starts, default=None)
+def _run_url(run_id: int, page: int) -> str:
+    url = reverse("factory-run", args=[run_id])
+    return f"{url}?page={page}" if page > 1 else url
+
+
+def _timed(row: FactoryRun, page: AttemptPage) -> tuple[list[AttemptRow], float]:
+    """The attempts of a page on the clock of the whole run."""
     now = datetime.now(UTC)
-    numbers = {one.pk: one.number for one in attempts}
+    began = min((at for at in (page.began, row.started_at) if at), default=None)
     rows = [
         AttemptRow(
             attempt=one,
             start=_seconds(began, one.started_at),
             end=_seconds(began, one.ended_at or (now if one.state == State.RUNNING else one.started_at)),
-            kind=(one.send_kind or "").replace("_", " "),
-            retries=numbers.get(one.retry_of_attempt_id or ""),
-            follows=numbers.get(one.previous_turn_attempt_id or ""),
+            kind=KIND_WORDS.get(one.send_kind or "", ""),
+            retries=one.retries,
+            follows=one.follows,
             problem=in_short(one.error),
         )
-        for one in attempts
+        for one in page.rows
     ]
-    return rows, max((line.end for line in rows if line.end is not None), default=0.0)
+    ends = [_seconds(began, page.ended), *(line.end for line in rows)]
+    return rows, max((end for end in ends if end is not None), default=0.0)
 
 
 def _seconds(since: datetime | None, until: datetime | None) -> float | None:
@@ -202,6 +215,7 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
         "previous": _neighbour(siblings, number, -1),
         "next": _neighbour(siblings, number, 1),
         "count": len(siblings),
+        "run_url": _run_url(run_id, page_with(number)),
         "session": _session(siblings, row),
         "long_error": len(row.error) > LONG_ERROR,
         "error_line": visible(first_line(in_short(row.error), 200)),

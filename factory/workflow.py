@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from agentlab.common.faults import without_words
 from factory import messages
-from factory.calls import AgentCall, Attachment, Included
+from factory.calls import KIND_WORDS, AgentCall, Attachment, Included
 from factory.checks import CheckResult
 from factory.lineage import SessionTurns
 from factory.outcomes import AttemptEnd, EndState, FailureKind, Reply
@@ -153,7 +153,7 @@ class WorkflowRun:
         launch = self._session.launch_command(plain)
         attempt_id, packet = self._recorder.begin(call, self._turns, self._session, launch)
         self._turns.sent(attempt_id, call.phase, packet.items)
-        self._progress(f"{len(self._sent) + 1} {call.phase} ({_KIND_WORDS[call.send_kind]}) …")
+        self._progress(f"{len(self._sent) + 1} {call.phase} ({KIND_WORDS[call.send_kind]}) …")
         began = time.monotonic()
         end, reply, duration = AttemptEnd("cancelled", error="interrupted"), None, None
         try:
@@ -202,9 +202,6 @@ class _Setback:
     kind: Literal["parse_retry", "gate_retry"] | None
     reason: str
     message: str = ""
-
-
-_KIND_WORDS = {"initial": "initial", "parse_retry": "parse correction", "gate_retry": "check correction"}
 
 
 def _failed(failure: FailureKind, error: str) -> AttemptEnd:

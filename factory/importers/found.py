@@ -11,7 +11,7 @@ from typing import Literal
 
 from factory.items import PacketItem
 
-FoundState = Literal["succeeded", "failed", "cancelled"]
+FoundState = Literal["succeeded", "failed", "cancelled", "not_asked"]
 FoundFailure = Literal["", "provider", "interrupted"]
 TURN = "turn"
 """The phase of an attempt whose format knows no phases."""
@@ -59,13 +59,16 @@ class FoundAttempt:
     """One turn of a session: what was sent, what came back. `record_id` is unique within the session.
 
     `previous` and `retry_of` are record ids of earlier attempts: the turn before this one in the same model
-    session, and the attempt that this one tries again. They are two different facts.
+    session, and the attempt that this one tries again. They are two different facts. `not_asked` is the state
+    of words that were for the tool itself: no model was sent them as a task, so none failed to answer. `asked` is what
+    the person wrote of the message, None where that is all of it.
     """
 
     record_id: str
     phase: str
     session_id: str | None
     user_prompt: str | None = None
+    asked: str | None = None
     system_prompt: str | None = None
     reply: str | None = None
     model: str = ""
@@ -92,14 +95,15 @@ class FoundSession:
 
     `session_id` tells it from every other session of its format and stays as the file grows, whatever the file is
     called. `part` tells the file apart where several make up one session. `counts` and `notes` are complete only
-    once `attempts` has been walked: a large file is read as it is walked.
+    once `attempts` has been walked: a large file is read as it is walked. `request` is what was asked for where the
+    format says it apart from its messages; a name or a summary of the session is no request, and is a note.
     """
 
     format: str
     session_id: str
     attempts: Iterator[FoundAttempt]
     counts: Counts
-    title: str = ""
+    request: str = ""
     workspace: str = ""
     part: str = ""
     started_at: datetime | None = None

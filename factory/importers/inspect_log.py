@@ -117,7 +117,7 @@ def _session(
         session_id=text(facts.get("run_id")) or f"unknown: {hashlib.sha256(raw).hexdigest() if raw else path.name}",
         attempts=iter(()),
         counts=counts,
-        title=text(facts.get("task")),
+        request=text(facts.get("task")),
         started_at=moment(facts.get("created")),
     )
     if broken_off:

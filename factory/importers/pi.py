@@ -43,10 +43,9 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
         part=index.turns[0].record_id if events and index.turns else "",
         attempts=iter(()),
         counts=index.counts,
-        title=names[-1] if names else "",
         workspace=text(header.get("cwd")),
         started_at=moment(header.get("timestamp")),
-        notes=_session_notes(header, index),
+        notes=_session_notes(header, names, index),
     )
     session.attempts = attempts(file, index, lambda turn: _Builder(turn, session_id), session)
     yield session
@@ -75,10 +74,12 @@ def _names(record: dict[str, Any]) -> list[str]:
     return [name] if name else []
 
 
-def _session_notes(header: dict[str, Any], index: Index) -> list[str]:
+def _session_notes(header: dict[str, Any], names: list[str], index: Index) -> list[str]:
     notes = []
     if not header:
         notes.append("The file has no readable session header: session id unknown.")
+    if names:
+        notes.append(f"The session's name: {names[-1]}")
     if parent := text(header.get("parentSession")) or text(header.get("branchedFrom")):
         notes.append(f"Forked from {parent}.")
     return notes + index_notes(index)

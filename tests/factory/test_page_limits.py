@@ -1,6 +1,8 @@
 """Pages of what is very long, very many, or has no name: the thing that matters still stands first."""
 
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,84 @@ def test_a_session_of_hundreds_of_turns_shows_those_around_this_one(page: Page, 
     shown = [int(part.split('"')[0]) for part in line.split("/attempts/")[1:]]
     assert shown == [2, 198, 199, 201, 202, 400]
     assert line.count("…") == 2
+
+
+def test_a_run_of_many_attempts_comes_in_pages_on_one_clock(
+    page: Page, ada: User, django_assert_max_num_queries: Any
+) -> None:  # PF-4 VW-10
+    begun = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    row = FactoryRun.objects.create(owner=ada, workflow="ask", provider="pi", state="succeeded", started_at=begun)
+    AgentAttempt.objects.bulk_create(
+        AgentAttempt(
+            attempt_id=f"{n:032x}",
+            run=row,
+            number=n,
+            phase="ask",
+            provider="pi",
+            state="succeeded",
+            send_kind="gate_retry",
+            retry_of_attempt_id=f"{n - 1:032x}" if n > 1 else None,
+            started_at=begun + timedelta(seconds=n),
+            ended_at=begun + timedelta(seconds=n + 1),
+        )
+        for n in range(1, 251)
+    )
+    base = f"/factory/runs/{row.pk}"
+    pages = []
+    for number in (1, 2, 3):
+        with django_assert_max_num_queries(8):
+            pages.append(page(f"{base}?page={number}"))
+    assert [[int(n) for n in re.findall(r'<a id="a(\d+)"', html)] for html in pages] == [
+        [*range(1, 101)],
+        [*range(101, 201)],
+        [*range(201, 251)],
+    ]
+    assert all("250 attempts" in html for html in pages)
+    assert "Attempts 101 to 200 of 250." in pages[1] and "page 2 of 3" in pages[1]
+    assert f'href="{base}?page=3">The newest</a>' in pages[0] and f'href="{base}">The first</a>' in pages[2]
+    assert "retries #100" in pages[1]  # which stands on another page
+    bars = [[float(x) for x in re.findall(r'<rect[^>]* x="([\d.]+)"', html)] for html in pages]
+    assert max(bars[0]) < min(bars[1]) and max(bars[1]) < min(bars[2])
+
+
+@pytest.mark.parametrize("wanted", ["0", "-1", "x", "99999999999", "3"])
+def test_a_page_that_a_run_does_not_have_is_its_nearest(page: Page, attempt: AgentAttempt, wanted: str) -> None:
+    # SF-4
+    assert 'id="a1"' in page(f"/factory/runs/{attempt.run_id}?page={wanted}")
+    assert "The newest" not in page(f"/factory/runs/{attempt.run_id}?page={wanted}")
+
+
+def test_an_attempt_leads_back_to_the_page_on_which_it_stands(page: Page, attempt: AgentAttempt) -> None:  # VW-10
+    for number in range(2, 202):
+        make_attempt(attempt.run, number)
+    base = f"/factory/runs/{attempt.run_id}"
+    assert f'<a href="{base}">Run' in page(f"{base}/attempts/100")
+    assert f'<a href="{base}?page=2">Run' in page(f"{base}/attempts/101")
+    assert f'data-run="{base}?page=2"' in page(f"{base}?page=2")
+
+
+def test_a_running_run_asks_again_for_the_page_that_is_shown(page: Page, attempt: AgentAttempt) -> None:  # VW-10
+    FactoryRun.objects.filter(pk=attempt.run_id).update(state="running")
+    for number in range(2, 202):
+        make_attempt(attempt.run, number)
+    base = f"/factory/runs/{attempt.run_id}"
+    assert f'hx-get="{base}/live?page=2"' in page(f"{base}?page=2")
+    assert 'id="a150"' in page(f"{base}/live?page=2")
+
+
+def test_of_a_session_of_many_turns_the_nearest_are_listed_and_the_others_counted(
+    page: Page, attempt: AgentAttempt
+) -> None:  # AI-4
+    before = attempt
+    for number in range(2, 251):
+        before = make_attempt(
+            attempt.run, number, session_id="s", turn_index=number, previous_turn_attempt=before, send_kind="initial"
+        )
+    html = page(f"/factory/runs/{attempt.run_id}/attempts/250")
+    inherited = html.split('id="inherited"')[1].split("</details>")[0]
+    assert inherited.count("<li>") == 100
+    assert "The 149 turns before these are in" in inherited
+    assert "249 earlier turns" in html
 
 
 def test_long_arguments_can_be_read_whole(page: Page, attempt: AgentAttempt) -> None:  # FA-13

@@ -468,6 +468,16 @@ def test_sums_beyond_32_bits_are_shown(owner: Client, ada: User) -> None:  # FA-
     assert "3,000,000,000 / 3,000,000,000" in page(owner, f"/factory/runs/{row.pk}")
 
 
+@pytest.mark.parametrize(("kind", "words"), [("gate_retry", "check correction"), ("parse_retry", "parse correction")])
+def test_a_kind_of_send_has_one_word_everywhere(owner: Client, ada: User, kind: str, words: str) -> None:  # AI-2 FA-4
+    row = bare_run(ada)
+    one = AgentAttempt.objects.create(attempt_id="a" * 32, run=row, number=1, phase="x", provider="pi", send_kind=kind)
+    shown = [page(owner, f"/factory/runs/{row.pk}"), page(owner, f"/factory/runs/{row.pk}/attempts/1")]
+    assert all(words in html.lower() for html in shown)
+    assert one.get_send_kind_display() == words  # as the admin says it
+    assert kind.replace("_", " ") not in "".join(shown).lower()
+
+
 # Weight ----------------------------------------------------------------------------------------------------------
 
 

@@ -39,3 +39,9 @@ def pi_message(entry: str, parent: str | None, role: str, words: str = "hello", 
 
 
 PI_HEADER = {"type": "session", "version": 3, "id": "s-1", "timestamp": "2026-11-29T12:00:00Z", "cwd": "/w"}
+
+
+def claude_row(kind: str, name: str, parent: str | None, content: object, **more: object) -> dict[str, object]:
+    """A row of a Claude Code session `s`."""
+    message = {"role": kind, "content": content, "id": name}
+    return {"type": kind, "uuid": name, "parentUuid": parent, "sessionId": "s", "message": message, **more}
