@@ -22,8 +22,17 @@ def by_rule(action: Action, change: float) -> float:
     A noisy-or (Pearl, 1988): either alone can make it weighty. Doing nothing weighs 0.1, anything else 0.2 and more, by
     effort.
     """
-    acted = IDLE_WEIGHT if action.idle else 0.2 + 0.6 * action.effort
-    return 1.0 - (1.0 - acted) * (1.0 - min(1.0, CHANGE_GAIN * change))
+    return 1.0 - (1.0 - acted(action)) * (1.0 - moved(change))
+
+
+def acted(action: Action) -> float:
+    """What the action alone weighs."""
+    return IDLE_WEIGHT if action.idle else 0.2 + 0.6 * action.effort
+
+
+def moved(change: float) -> float:
+    """What the belief change alone weighs."""
+    return min(1.0, CHANGE_GAIN * change)
 
 
 def read_rating(value: object) -> float | None:

@@ -7,6 +7,7 @@ Everything lies in [-1, 1] or [0, 1].
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentlab.persona.events import Recalled
 from agentlab.persona.rules import Action, Rules
@@ -28,6 +29,38 @@ class Appraisal:
     influence: float
 
 
+class Argued(NamedTuple):
+    """A topic of the stimulus that the persona has a belief about."""
+
+    topic: str
+    stance: float
+    belief: Belief
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """What an appraisal is made of. Each lies in [0, 1], but for `agreement` and `remembered`, which lie in [-1, 1],
+    and `support`, the sum of the scores of what came to mind."""
+
+    attention: float
+    social: float
+    argued: tuple[Argued, ...]
+    relevance: float
+    agreement: float
+    support: float
+    familiar: float
+    remembered: float
+
+    @property
+    def arousal(self) -> float:
+        felt = 1.0 - (1.0 - self.relevance) * (1.0 - self.familiar) * (1.0 - self.social)
+        return clip(self.attention * felt, 0.0, 1.0)
+
+    @property
+    def valence(self) -> float:
+        return clip((1.0 - self.familiar) * self.agreement + self.familiar * self.remembered, -1.0, 1.0)
+
+
 def appraise(
     persona: Persona,
     beliefs: Sequence[Belief],
@@ -35,6 +68,18 @@ def appraise(
     recalled: Sequence[Recalled],
     minds: Mapping[MemoryId, MemoryEvent],
 ) -> Appraisal:
+    """`grounds`, and how far the source is trusted."""
+    found = grounds(beliefs, shown, recalled, minds)
+    influence = persona.trust.get(shown.source, TRUST) * found.attention * (1.0 + found.social) / 2.0
+    return Appraisal(found.arousal, found.valence, influence)
+
+
+def grounds(
+    beliefs: Sequence[Belief],
+    shown: Presentation,
+    recalled: Sequence[Recalled],
+    minds: Mapping[MemoryId, MemoryEvent],
+) -> Grounds:
     """Attention falls with the place in the feed as 1 / log2(1 + position) (Järvelin & Kekäläinen, 2002). The social
     effect of n others grows ever more slowly (Latané, 1981), here n / (n + 50). Agreement is the product of stances
     (directional theory, Rabinowitz & Macdonald, 1989), weighted with confidence. Arousal is a noisy-or of relevance,
@@ -42,17 +87,15 @@ def appraise(
     attention = 1.0 / math.log2(1 + shown.position)
     social = shown.social_proof / (shown.social_proof + SOCIAL_HALF)
     held = {belief.topic: belief for belief in beliefs}
-    argued = [(stance, held[topic]) for topic, stance in sorted(shown.stances.items()) if topic in held]
-    agreement = _mean([stance * belief.stance * belief.confidence for stance, belief in argued])
-    relevance = _mean([abs(stance) * belief.confidence for stance, belief in argued])
+    argued = tuple(
+        Argued(topic, stance, held[topic]) for topic, stance in sorted(shown.stances.items()) if topic in held
+    )
+    agreement = _mean([stance * belief.stance * belief.confidence for _, stance, belief in argued])
+    relevance = _mean([abs(stance) * belief.confidence for _, stance, belief in argued])
     support = sum(one.score for one in recalled)
     familiar = support / (1.0 + support)
     remembered = sum(one.score * minds[one.memory].valence for one in recalled) / support if support else 0.0
-    return Appraisal(
-        arousal=clip(attention * (1.0 - (1.0 - relevance) * (1.0 - familiar) * (1.0 - social)), 0.0, 1.0),
-        valence=clip((1.0 - familiar) * agreement + familiar * remembered, -1.0, 1.0),
-        influence=persona.trust.get(shown.source, TRUST) * attention * (1.0 + social) / 2.0,
-    )
+    return Grounds(attention, social, argued, relevance, agreement, support, familiar, remembered)
 
 
 def choose(rules: Rules, felt: Appraisal, chance: float) -> Action:

@@ -8,9 +8,11 @@ from statistics import median
 
 from agentlab.common.charts import LineChart, Marker, Series
 from agentlab.persona.events import Reacted
-from agentlab.persona.reaction import Appraisal, choose, odds
+from agentlab.persona.importance import acted, by_rule, moved
+from agentlab.persona.reaction import Appraisal, Grounds, choose, grounds, odds
 from agentlab.persona.reading import Trajectories
 from agentlab.persona.rules import Rules
+from agentlab.persona.turn_reading import TurnPage
 from agentlab.persona.values import draw
 
 ROWS = 200  # of a table beside a chart; the CSV has them all
@@ -110,6 +112,36 @@ def drawn(reacted: Reacted, rules: Rules, study_sha256: str, key: str) -> Draw |
     return Draw(odds(rules, felt), chance)
 
 
+@dataclass(frozen=True)
+class Derived:
+    """How arousal and appraisal came about, and importance where a rule gave it: `acted` and `moved` are what action
+    and change of beliefs weigh by themselves, None where a model rated or the study's rules are not known."""
+
+    grounds: Grounds
+    felt: list[tuple[float, float]]  # of each memory that came to mind: its score, and how it had felt
+    acted: float | None = None
+    moved: float | None = None
+
+
+def derived(page: TurnPage, rules: Rules | None) -> Derived | None:
+    """The formulas again, over what the trace holds. None where they do not give the recorded numbers: then it was not
+    they that gave them."""
+    if page.reacted is None or page.before is None:
+        return None
+    one, minds = page.reacted, {memory.id: memory for memory in page.before.memories}
+    if any(each.memory not in minds for each in one.recalled):
+        return None
+    found = grounds(page.before.beliefs, one.shown, one.recalled, minds)
+    if (found.arousal, found.valence) != (one.arousal, one.appraisal):
+        return None
+    felt = [(each.score, minds[each.memory].valence) for each in one.recalled]
+    action = rules.action(one.action) if rules and one.rated_by == "rule" else None
+    change = sum(abs(row.change) for row in page.beliefs)
+    if action is None or not page.beliefs or by_rule(action, change) != one.importance:
+        return Derived(found, felt)
+    return Derived(found, felt, acted(action), moved(change))
+
+
 def distance(value: float, limit: float | None) -> str:
     """A probe's distance, `0.15`; with as many more digits as it takes to see whether it is beyond the limit."""
     for digits in range(2, 17):
@@ -119,9 +151,10 @@ def distance(value: float, limit: float | None) -> str:
     return repr(value)
 
 
-def signed(value: float) -> str:
-    """`+0.36`; a change too small for two digits keeps more."""
-    return f"{value or 0.0:+.2f}" if abs(value) >= 0.005 or not value else f"{value:+.1g}"  # 0 has no sign of its own
+def signed(value: float, digits: int = 2) -> str:
+    """`+0.36`; a change too small for so many digits keeps more."""
+    is_seen = abs(value) >= 0.5 * 10**-digits or not value
+    return f"{value or 0.0:+.{digits}f}" if is_seen else f"{value:+.1g}"  # 0 has no sign of its own
 
 
 def _binned(counts: dict[int, int], turns: Sequence[int]) -> list[int]:

@@ -9,6 +9,8 @@ from agentlab.persona.replaying import stored_events
 from agentlab.persona.state import Belief, MemoryEvent, MemoryId, PersonaState
 from agentlab.persona.trace import Difference, fold
 
+Source = tuple[MemoryId, MemoryEvent | None]  # None where the trace no longer tells what it was
+
 
 @dataclass(frozen=True)
 class RecalledRow:
@@ -17,6 +19,7 @@ class RecalledRow:
     recalled: Recalled
     memory: MemoryEvent | None
     tied: bool
+    sources: list["Source"] = field(default_factory=list)
 
     @property
     def zero_vector(self) -> bool:
@@ -45,13 +48,14 @@ class TurnPage:
     others: list[MemoryEvent] = field(default_factory=list)
     beliefs: list[BeliefRow] = field(default_factory=list)
     made: list[MemoryEvent] = field(default_factory=list)
-    summaries: list[tuple[MemoryEvent, list[tuple[MemoryId, MemoryEvent | None]]]] = field(default_factory=list)
+    summaries: list[tuple[MemoryEvent, list[Source]]] = field(default_factory=list)
     probed: list[Probed] = field(default_factory=list)
     recorded_sha256: str = ""
     replayed_sha256: str = ""
     difference: Difference | None = None
     unread: list[int] = field(default_factory=list)
     rebuilt: bool = True
+    before: PersonaState | None = None  # the state that it reacted in, where that can be rebuilt
 
     @property
     def broken_before(self) -> bool:
@@ -67,24 +71,25 @@ def read_turn(run: StudyRun, persona: StudyPersona, turn: int) -> TurnPage | Non
     page = TurnPage(turn, unread=[sequence for sequence, event in events if event is None])
     earlier = fold(run.study_sha256, persona.key, stored_events(run, persona.number, turn=turn - 1))
     page.rebuilt = earlier.difference is None
-    before = earlier.state if page.rebuilt else None
+    before = page.before = earlier.state if page.rebuilt else None
     after = fold(run.study_sha256, persona.key, stored_events(run, persona.number, turn=turn))
     page.difference = after.difference
     page.replayed_sha256 = after.state.sha256() if after.state and not after.difference else ""
     for _, event in events:
         if event is not None:
             _add(page, event, before)
-    named = memories_named(
-        run, persona.number, [*_recalled_ids(page), *(id for summary in page.made for id in summary.sources)]
-    )
+    named = memories_named(run, persona.number, _recalled_ids(page))
+    summaries = [one for one in (*named.values(), *page.made) if one.sources]
+    inside = memories_named(run, persona.number, [id for one in summaries for id in one.sources])
     if page.reacted:
         scores = [one.score for one in page.reacted.recalled]
-        page.recalled = [
-            RecalledRow(one, named.get(one.memory), scores.count(one.score) > 1) for one in page.reacted.recalled
-        ]
+        for one in page.reacted.recalled:
+            memory = named.get(one.memory)
+            sources = [(id, inside.get(id)) for id in memory.sources] if memory else []
+            page.recalled.append(RecalledRow(one, memory, scores.count(one.score) > 1, sources))
     came = set(_recalled_ids(page))
     page.others = [memory for memory in before.memories if memory.id not in came] if before and page.reacted else []
-    page.summaries = [(one, [(id, named.get(id)) for id in one.sources]) for one in page.made if one.sources]
+    page.summaries = [(one, [(id, inside.get(id)) for id in one.sources]) for one in page.made if one.sources]
     page.made = [one for one in page.made if not one.sources]
     return page
 

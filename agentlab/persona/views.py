@@ -25,6 +25,7 @@ from agentlab.persona.events import Arrived, Snapshot
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.replaying import stored_events
 from agentlab.persona.runs import head_of
+from agentlab.persona.state import MEMORY_TEXT
 from agentlab.persona.study import StudyHead
 from agentlab.persona.trace import fold
 from agentlab.persona.turn_reading import TurnPage, compare_states, read_turn
@@ -158,6 +159,8 @@ def turn(request: HttpRequest, number: int, key: str, turn: int) -> HttpResponse
         "rules": made.rules if made else None,
         "drift_above": made.rules.drift_above if made else None,
         "draw": _draw(run, who, page, made),
+        "derived": showing.derived(page, made.rules if made else None),
+        "memory_text": MEMORY_TEXT,
         "last": reading.last_turn_of(run, who.number),
         "blocks": _blocks(run, who, page),
     }

@@ -12,15 +12,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from agentlab.persona import verifying
+from agentlab.common.text import visible
+from agentlab.persona import reaction, verifying
 from agentlab.persona.executors import Inline
 from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.ports import PortFailed
 from agentlab.persona.replaying import Moving, verify
 from agentlab.persona.runner import Runner
 from agentlab.persona.runs import create
-from agentlab.persona.showing import signed
+from agentlab.persona.showing import derived, signed
 from agentlab.persona.study import read_study
+from agentlab.persona.turn_reading import TurnPage
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 from .making import crowd, study, written
@@ -216,6 +218,51 @@ def test_a_turn_shows_what_came_to_mind_with_the_product(run, olga) -> None:  # 
     assert "the same ✓" in response.content.decode()
 
 
+def test_what_a_reflection_cut_short_can_be_read_whole(run, olga) -> None:  # PE-7, PE-9
+    turns = [_page_of(olga, run, turn) for turn in range(1, 13)]
+    recalled = [(row, text) for page, text in turns for row in page.recalled if row.memory.sources]
+    made = [(one, sources, text) for page, text in turns for one, sources in page.summaries]
+    assert recalled
+    assert any("…" in summary.text for summary, _, _ in made)
+    for sources, text in [(row.sources, text) for row, text in recalled] + [(told, text) for _, told, text in made]:
+        assert len(sources) > 1
+        assert all(visible(memory.text) in text for _, memory in sources)
+    summary, _, text = made[0]
+    assert f'id="r{summary.sequence}"' in text  # where the persona's own page leads
+    assert f"/ada/{summary.turn}#r{summary.sequence}" in _page(olga, run, "study-persona", "ada")
+
+
+def test_a_turn_shows_how_arousal_appraisal_and_importance_came_about(run, olga) -> None:  # PE-7
+    for turn in range(1, 13):
+        page, text = _page_of(olga, run, turn)
+        found = derived(page, rules=None)
+        assert (found.grounds.arousal, found.grounds.valence) == (page.reacted.arousal, page.reacted.appraisal)
+        for number in (found.grounds.attention, found.grounds.familiar, page.reacted.arousal):
+            assert f">{number:.3f}<" in text
+        assert all(one.topic in text and f"{one.belief.confidence:.3f}" in text for one in found.grounds.argued)
+        assert ("the weight of" in text) == (page.reacted.rated_by == "rule")
+
+
+def test_numbers_that_the_formulas_do_not_give_are_not_explained_by_them(run, olga, monkeypatch) -> None:  # PE-7
+    monkeypatch.setattr(reaction, "SOCIAL_HALF", 60)
+    assert "the formulas of this version give other numbers" in _page(olga, run, "study-turn", "ada", 4)
+    TraceEvent.objects.filter(run=run, persona=0, turn=4, sequence=0).update(label="praise")
+    assert "before this turn cannot be rebuilt" in _page(olga, run, "study-turn", "ada", 7)
+
+
+def test_a_turn_that_was_replayed_does_not_contradict_a_study_that_was_not(run, olga) -> None:  # PE-6
+    assert "the same ✓" in _page(olga, run, "study-turn", "ada", 5)
+    assert "alone was replayed for this page" in _page(olga, run, "study-turn", "ada", 5)
+    assert "study as a whole</a> is not verified" in _page(olga, run, "study-turn", "ada", 5)
+    whole = _page(olga, run)
+    assert "Not verified as a whole" in whole
+    assert f"manage.py study verify {run.pk}" in whole
+    assert "That is not counted here." in whole
+    verify(run)
+    assert "study as a whole</a> was too, with the same state ✓" in _page(olga, run, "study-turn", "ada", 5)
+    assert "not counted" not in _page(olga, run)
+
+
 def test_a_first_turn_says_that_there_was_nothing_to_remember(run, olga) -> None:  # PE-7
     assert b"it had no memories yet" in _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 1])).content
 
@@ -315,6 +362,11 @@ def test_a_run_that_is_written_to_meanwhile_is_not_called_different(run, monkeyp
         verify(run)
     run.refresh_from_db()
     assert run.replay == StudyRun.Replay.NOT_VERIFIED
+
+
+def _page_of(user: User, run: StudyRun, turn: int) -> tuple[TurnPage, str]:
+    response = _client(user).get(reverse("study-turn", args=[run.pk, "ada", turn]))
+    return response.context["page"], response.content.decode()
 
 
 def _page(user: User, run: StudyRun, name: str = "study", *rest, **query) -> str:

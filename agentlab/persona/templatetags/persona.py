@@ -10,6 +10,12 @@ register.filter("distance", distance)
 
 
 @register.filter
+def strength(stance: float) -> float:
+    """How strongly it argues, either way."""
+    return abs(stance)
+
+
+@register.filter
 def percent(share: float) -> str:
     """`41.25 %`."""
     return f"{100 * share:.2f} %"
