@@ -44,7 +44,7 @@ def _json(value: Any) -> str:
 
 @admin.register(AgentCallRecord)
 class AgentCallRecordAdmin(TurnsAdmin):
-    list_display = ("hand", "agent_id", "action_index", "agent_version_id", "model", "captured_at", "pinned_at")
+    list_display = ("hand", "agent", "action_index", "agent_version_id", "model", "captured_at", "pinned_at")
     list_display_links = ("action_index",)
     list_filter = (when("pinned_at"),)
     sortable_by = ("pinned_at",)
@@ -52,7 +52,7 @@ class AgentCallRecordAdmin(TurnsAdmin):
     search_help_text = "An agent, a table, a version or a hand by its whole id, or an agent by its name"
     ordering = ("-pinned_at", "-id")
     fields = (
-        *("hand", "agent_id", "action_index", "agent_version_id", "model", "captured_at", "pinned_at"),
+        *("hand", "agent", "action_index", "agent_version_id", "model", "captured_at", "pinned_at"),
         *("envelope_hash", "prompt", "response_text", "reasoning_text", "knew", "sent"),
     )
     readonly_fields = fields

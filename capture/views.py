@@ -42,13 +42,14 @@ def agent_named(text: str) -> str:
 
 
 def setting_for(hand: Hand, links: TurnLinks, user: User) -> Setting:
-    """An operator is told everybody's name. An owner knows rivals by their ids, as the table tells them."""
+    """An operator is told everybody's name, an owner those of the own agents: rivals go by their ids, as the table
+    tells them."""
     spoken_of = company(hand)
     return Setting(
         links,
         now=datetime.now(UTC),
         ttl=_lifetime(),
-        names=names_of(spoken_of.named if is_operator(user) else {view.agent_id for view in hand.turns}),
+        names=names_of(spoken_of.named, owner=None if is_operator(user) else user),
         seated=spoken_of.seated,
         find=links.find,
         notes=notes_on,

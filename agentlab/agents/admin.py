@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html
 
@@ -66,7 +66,16 @@ class WhisperAdmin(ReadOnlyAdmin):
 
 
 class TurnsAdmin(SearchesIds, ReadOnlyAdmin):
-    """A list of turns: each leads to its hand, and they are searched by an agent's name too."""
+    """A list of turns: each leads to its hand, says its agent's name, and they are searched by it too."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        named = Agent.objects.filter(pk=OuterRef("agent_id")).values("name")[:1]
+        return super().get_queryset(request).annotate(agent_name=Subquery(named))
+
+    @admin.display(description="agent")
+    def agent(self, row: Any) -> str:
+        """By its name, and by the id that is in every key; one that is not known here by its id alone."""
+        return f"{row.agent_name} ({row.agent_id})" if row.agent_name else str(row.agent_id)
 
     @admin.display(description="hand")
     def hand(self, row: Any) -> str:
@@ -84,7 +93,7 @@ class InferenceChargeAdmin(TurnsAdmin):
     list_display = (
         "played_at",
         "hand",
-        "agent_id",
+        "agent",
         "action_index",
         "action",
         "amount",

@@ -56,6 +56,14 @@ def test_a_list_takes_as_many_queries_for_two_rows_as_for_twenty(  # VW-8
         assert operator.get(f"/admin/agents/{page}/").status_code == 200
 
 
+def test_the_ledger_says_an_agents_name_and_the_id_of_one_that_is_gone(operator: Client) -> None:  # VW-8
+    played(1)
+    assert "Rocky (rocky-1)" in operator.get("/admin/agents/inferencecharge/").content.decode()
+    row = InferenceCharge.objects.get()
+    InferenceCharge.objects.filter(pk=row.pk).update(agent_id="long-gone")
+    assert ">long-gone<" in operator.get("/admin/agents/inferencecharge/").content.decode()
+
+
 def test_the_admin_calls_things_what_the_pages_call_them(operator: Client) -> None:  # VW-8
     page = operator.get("/admin/").content.decode()
     for name in ("agentlab, for operators", "Kept hands", "Agents, and the ledger of their turns", "favicon"):

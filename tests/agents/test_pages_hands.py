@@ -16,6 +16,7 @@ from agentlab.agents.services import Draft, publish
 from agentlab.common.models import AuditEntry, Deed
 from capture import notes
 from capture.models import AgentCallRecord
+from tests.capture import hands as stories
 from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
 from tests.pages import assert_no_inline_code, assert_valid_html
 
@@ -150,6 +151,14 @@ def test_a_hand_shows_the_turns_of_this_agent_alone(client: Client) -> None:  # 
     said = page(client, "/agents/rocky/hand", **WHERE)
     assert said.count("data-turn ") == 2
     assert "nit.T-1" not in said
+
+
+def test_an_owner_reads_names_of_all_their_agents_and_rivals_ids(client: Client, ann: User) -> None:  # VW-7, SF-1
+    Agent.objects.create(id="bluffy", name="Bluffy", owner=ann)
+    write(stories.turn("rocky", 0, hand=HAND, table=TABLE))
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert "nit calls 2 → Rocky raises to 8 → Bluffy calls 8" in said
+    assert "Nit" not in said
 
 
 def test_an_owners_page_touches_no_key_of_a_rival(client: Client, capture_redis: redis.Redis) -> None:  # RD-3

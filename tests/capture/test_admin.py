@@ -6,6 +6,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from agentlab.agents.models import Agent
 from agentlab.common import audit
 from agentlab.common.models import AuditEntry, Deed
 from capture.models import AgentCallRecord
@@ -31,6 +32,13 @@ def test_kept_turns_are_found_by_agent_table_hand_and_version(admin_client: Clie
     page = admin_client.get(LIST, {"q": term}).content.decode()
     assert f"{LIST}{mine.pk}/change/" in page
     assert "1 agent call record" in page
+
+
+def test_a_kept_turn_says_its_agents_name(admin_client: Client, admin_user: User) -> None:  # VW-8
+    Agent.objects.create(id="rocky", name="Rocky", owner=admin_user)
+    row = keep()
+    for path in (LIST, f"{LIST}{row.pk}/change/"):
+        assert "Rocky (rocky)" in admin_client.get(path).content.decode()
 
 
 def test_odd_searches_find_nothing_and_break_nothing(admin_client: Client) -> None:  # VW-8, SF-4
