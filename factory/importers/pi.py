@@ -148,6 +148,7 @@ class _Builder(TurnBuilder):
         if role == "user":
             self.found.user_prompt = said
             self.found.inputs = _inputs(message.get("content"), said or "")
+            self.found.asked = _FILE_MARK.sub("", said or "").strip() or None
         elif role == "assistant":
             self._reply(message, said, record)
         elif role == "toolResult":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import Page, Route, expect
 
-from factory.models import AgentAttemptInput, FactoryRun
+from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
 from factory.providers.rehearsal import Rehearsal
 from factory.resolve import resolve_request
 from factory.retention import SnapshotStore
@@ -79,6 +80,21 @@ def test_the_owner_opens_a_run_and_reads_what_each_attempt_had(
     expect(page.locator("#task")).to_contain_text("slugify TEXT")
     page.locator("#inherited").get_by_role("link", name="Attempt 2, plan").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Attempt 2, plan")
+
+
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
+def test_every_column_of_the_list_is_in_sight(site: Site, owner: User, run_id: int, narrow: bool) -> None:  # VW-10
+    long_ago = datetime(2026, 1, 1, tzinfo=UTC)
+    FactoryRun.objects.filter(pk=run_id).update(
+        task="Look at every word of a request that is long enough to fill its column and go on", state="cancelled",
+        provider="Claude Code session", source_format="Claude Code session", started_at=long_ago, imported_at=long_ago,
+    )  # fmt: skip
+    AgentAttempt.objects.filter(run=run_id).update(model="claude-opus-4-5-20251101", input_tokens=123_456_789)
+    page = site.open("/factory", owner, narrow=narrow)
+    box = page.locator("main .scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    expect(page.get_by_role("cell", name="begun")).to_be_visible()
+    assert_no_sideways_scroll(page)
 
 
 def test_a_text_and_an_image_are_previewed_in_place(site: Site, owner: User, run_id: int) -> None:  # AI-6

@@ -165,7 +165,7 @@ def test_a_command_of_the_tool_reads_as_such_and_not_as_failed(owner: Client) ->
     assert text_of(page(owner, f"/factory/runs/{run.pk}")).count("not asked of a model") == 2
     html = page(owner, f"/factory/runs/{run.pk}/attempts/2")
     assert "NOT ASKED OF A MODEL" in html and "FAILED" not in html
-    assert "None: no model was asked." in html
+    assert "None is recorded: a command of the tool itself has none." in html
 
 
 def test_a_session_of_local_commands_alone_neither_succeeded_nor_failed(owner: Client, tmp_path: Path) -> None:

@@ -43,6 +43,15 @@ def test_a_file_given_by_name_is_inline_and_its_picture_is_an_attachment() -> No
     assert {item.artifact_status for item in first.inputs} == {"never_captured"}
 
 
+def test_what_was_asked_is_what_stands_beside_the_files_that_were_given(tmp_path: Path) -> None:  # IM-1
+    given = '<file name="/w/task.md">Write it.</file>\n'
+    for words, asked in ((f"{given}do the task", "do the task"), (given, None), ("as it is", "as it is")):
+        [attempt] = read_one(
+            write_lines(tmp_path / "a.jsonl", PI_HEADER, pi_message("1", None, "user", words))
+        ).attempts
+        assert (attempt.user_prompt, attempt.asked) == (words, asked)
+
+
 def test_a_compaction_is_said_on_the_turn_before_it() -> None:  # IM-1
     found = read_one(SESSIONS / "pi/v3-compaction.jsonl")
     said = [
