@@ -7,6 +7,9 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
+from agentlab.common.given import check_endpoint
+from agentlab.hosted.model_port import open_model
+
 
 @register(Tags.database, deploy=True)
 def stores_are_named(app_configs: Any, **_: Any) -> list[CheckMessage]:
@@ -22,6 +25,41 @@ def stores_are_named(app_configs: Any, **_: Any) -> list[CheckMessage]:
 
 def _is_set(name: str) -> bool:
     return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
+@register(Tags.security, deploy=True)
+def hosts_are_names(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """A request's host has no scheme and no path, and its port is not compared: such an entry lets nobody in."""
+    return [
+        Error(
+            f"ALLOWED_HOSTS names {host[:100]!r}, which no request can match.",
+            hint="The name alone, without scheme, port or path: agentlab.example",
+            id="agentlab.E003",
+        )
+        for host in settings.ALLOWED_HOSTS
+        if not _is_host(host)
+    ]
+
+
+def _is_host(entry: str) -> bool:
+    inside = entry[1:-1] if entry.startswith("[") and entry.endswith("]") else entry.replace(":", "/")
+    return not any(character in "/@?#[]" or character.isspace() for character in inside)
+
+
+@register(deploy=True)
+def models_can_be_asked(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """What `play` and the factory would find out at their start, or at the first turn of an agent."""
+    address, key = settings.OPENAI_BASE_URL, settings.OPENAI_API_KEY
+    try:
+        if address:
+            check_endpoint(address, key)
+    except ValueError as error:
+        return [Error(f"{error}.", hint="The client adds /chat/completions to it.", id="agentlab.E004")]
+    try:
+        open_model(settings.AGENTLAB_MODEL, base_url=address, api_key=key)
+    except ValueError as error:
+        return [Error(f"AGENTLAB_MODEL: {error}.", hint="house, openai:NAME or answers:FILE.", id="agentlab.E005")]
+    return []
 
 
 @register(Tags.security)

@@ -1,22 +1,17 @@
 """Typed readers of environment variables. A value that cannot be read is refused, never guessed."""
 
-import os
-
 from django.core.exceptions import ImproperlyConfigured
 from redis.connection import parse_url
+
+from agentlab.common.given import given
 
 
 def text(name: str, default: str = "") -> str:
     """The variable's text; `NAME_FILE` names a file that holds it (for secrets). Empty counts as unset."""
-    if value := os.environ.get(name):
-        return value
-    if path := os.environ.get(f"{name}_FILE"):
-        try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123
-                return file.read().strip()
-        except OSError as error:
-            raise ImproperlyConfigured(f"{name}_FILE: {error.strerror}: {path}") from None
-    return default
+    try:
+        return given(name) or default
+    except ValueError as error:
+        raise ImproperlyConfigured(str(error)) from None
 
 
 def flag(name: str, default: bool) -> bool:

@@ -156,7 +156,8 @@ def _environment(listener: socket.socket) -> dict[str, str]:
     """The site's own address is always allowed, whatever else ALLOWED_HOSTS says."""
     host = listener.getsockname()[0]
     named = {*settings.ALLOWED_HOSTS, "127.0.0.1", "localhost", "[::1]", f"[{host}]" if ":" in host else host}
-    return {**os.environ, "ALLOWED_HOSTS": ",".join(sorted(named)), "DJANGO_SETTINGS_MODULE": "agentlab.settings"}
+    kept = {name: value for name, value in os.environ.items() if name != "ALLOWED_HOSTS_FILE"}  # it has been read
+    return {**kept, "ALLOWED_HOSTS": ",".join(sorted(named)), "DJANGO_SETTINGS_MODULE": "agentlab.settings"}
 
 
 def _does_not_answer(listener: socket.socket) -> str:

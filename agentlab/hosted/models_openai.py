@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 import openai
 
+from agentlab.common.given import OPENAI, check_endpoint
 from agentlab.hosted.model_port import Completion, ModelFailed
 
 # A poker answer with long thoughts is some ten kilobytes; a body past this is a runaway, not an answer.
@@ -22,14 +23,13 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 
 
 class OpenAIModel:
-    """`name` at `base_url` (the client's default where empty). Raises ValueError without a key for OpenAI itself."""
+    """`name` at `base_url` (OpenAI itself where empty). Raises ValueError where `check_endpoint` does."""
 
     def __init__(self, name: str, *, base_url: str = "", api_key: str = "") -> None:
-        if not api_key and not base_url:
-            raise ValueError("openai models need OPENAI_API_KEY, or OPENAI_BASE_URL for a server that asks for none")
+        check_endpoint(base_url, api_key)
         self.name = name
         # A local server may ask for no key, but the client insists on one.
-        self._client = openai.AsyncOpenAI(api_key=api_key or "none", base_url=base_url or None, max_retries=0)
+        self._client = openai.AsyncOpenAI(api_key=api_key or "none", base_url=base_url or OPENAI, max_retries=0)
         self.routing = urlsplit(str(self._client.base_url)).hostname or ""
 
     async def complete(self, prompt: str, *, timeout: float) -> Completion:

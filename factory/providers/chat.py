@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
+from agentlab.common.given import OPENAI, check_endpoint
 from factory import values
 from factory.calls import Attachment
 from factory.outcomes import Reply
@@ -32,8 +33,10 @@ class Chat:
     @classmethod
     def parse(cls, option: str, endpoint: Endpoint) -> "Chat":
         model = option or endpoint.model
-        if not endpoint.is_set:
-            raise ProviderError("openai needs an endpoint: OPENAI_BASE_URL, or OPENAI_API_KEY for OpenAI's own")
+        try:
+            check_endpoint(endpoint.base_url, endpoint.api_key)
+        except ValueError as error:
+            raise ProviderError(str(error)) from None
         if not model:
             raise ProviderError("openai needs a model: --provider openai:NAME, or AGENTLAB_MODEL")
         return cls(Endpoint(endpoint.base_url, endpoint.api_key, model), f"openai:{model}")
@@ -43,7 +46,7 @@ class Chat:
 
     def open(self, workspace: Path, run_id: int) -> "ChatSession":
         client = openai.OpenAI(
-            base_url=self.endpoint.base_url or None,
+            base_url=self.endpoint.base_url or OPENAI,
             api_key=self.endpoint.api_key or "none",
             timeout=TIMEOUT_SECONDS,
             max_retries=0,  # a retry of the client's would be a send that nobody recorded

@@ -285,7 +285,7 @@ def test_a_password_in_the_endpoints_address_is_not_recorded(workspace: Path) ->
 @pytest.mark.parametrize(
     ("spec", "endpoint", "said"),
     [
-        ("openai:x", Endpoint(), "openai needs an endpoint"),
+        ("openai:x", Endpoint(), "openai models need OPENAI_API_KEY"),
         ("openai", Endpoint("http://h"), "openai needs a model"),
         ("nobody", Endpoint(), "there is no provider 'nobody'"),
         ("rehearsal:x", Endpoint(), "cannot play 'x'"),

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from agentlab.common.given import NO_ENDPOINT
 from agentlab.persona import adapters
 from agentlab.persona.adapters import openai as remote
 from agentlab.persona.adapters.complete_rules import RuleModel
@@ -147,10 +148,20 @@ def test_a_passing_fault_is_tried_again(far_end, monkeypatch) -> None:  # PE-8
     assert remote.OpenAICompleter("m").complete(PROMPT) == "like"
 
 
-def test_without_an_address_nothing_is_guessed(monkeypatch) -> None:  # SF-4
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    with pytest.raises(PortFailed, match="OPENAI_BASE_URL is not set"):
+def test_without_an_address_or_a_key_nothing_is_guessed(monkeypatch) -> None:  # SF-4
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(PortFailed, match=f"^{NO_ENDPOINT}$"):
         adapters.ports("openai:m", "")
+
+
+def test_a_key_alone_is_for_openai_itself_and_may_stand_in_a_file(monkeypatch, tmp_path) -> None:  # SF-4
+    (tmp_path / "key").write_text("a key\n")
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", str(tmp_path / "key"))
+    client = remote.OpenAICompleter("m")._open
+    assert (client.base_url.host, client.api_key) == ("api.openai.com", "a key")
 
 
 @pytest.mark.parametrize(("embedder", "model"), [("word2vec", ""), ("hashing", "gpt")])

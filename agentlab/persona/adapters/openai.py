@@ -4,13 +4,13 @@ Address and key come from OPENAI_BASE_URL and OPENAI_API_KEY in the worker's env
 model, so that no key is in a study, a hash or a trace.
 """
 
-import os
 from functools import cached_property
 
 import numpy as np
 import openai
 from numpy.typing import NDArray
 
+from agentlab.common.given import OPENAI, check_endpoint, given
 from agentlab.persona.ports import PortFailed
 
 TIMEOUT = 60.0  # seconds for one answer
@@ -19,12 +19,14 @@ BATCH = 32  # texts of one request for embeddings: some servers take no more, an
 
 
 def _client() -> openai.OpenAI:
-    address = os.environ.get("OPENAI_BASE_URL")
-    if not address:
-        raise PortFailed("OPENAI_BASE_URL is not set")
-    key = os.environ.get("OPENAI_API_KEY") or "none"
     try:
-        return openai.OpenAI(base_url=address, api_key=key, timeout=TIMEOUT, max_retries=RETRIES)
+        address, key = given("OPENAI_BASE_URL"), given("OPENAI_API_KEY")
+        check_endpoint(address, key)
+    except ValueError as error:
+        raise PortFailed(str(error)) from None
+    try:
+        # A local server may ask for no key, but the client insists on one.
+        return openai.OpenAI(base_url=address or OPENAI, api_key=key or "none", timeout=TIMEOUT, max_retries=RETRIES)
     except Exception as error:  # of the HTTP client, which reads the address
         raise PortFailed(f"OPENAI_BASE_URL cannot be used: {type(error).__name__}") from None
 
