@@ -3,18 +3,21 @@
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError, DjangoHelpFormatter
+
+from agentlab.common.databases import place
 
 
 class ExamplesFormatter(DjangoHelpFormatter, RawDescriptionHelpFormatter):
     """Django's order of options, and the examples as they were written."""
 
 
-def show_examples(parser: ArgumentParser, *examples: str) -> None:
-    """One example a line, at the end of the command's help."""
+def show_examples(parser: ArgumentParser, *examples: str, more: str) -> None:
+    """One example a line, at the end of the command's help, and below them `more`: what Ctrl-C does, the exit codes."""
     parser.formatter_class = ExamplesFormatter
-    parser.epilog = "examples:\n" + "".join(f"  {example}\n" for example in examples)
+    parser.epilog = "examples:\n" + "".join(f"  {example}\n" for example in examples) + f"\n{more}"
 
 
 def add_verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
@@ -33,5 +36,11 @@ def owner_named(name: str | None) -> int | None:
     users = get_user_model()
     user = users.objects.filter(**{users.USERNAME_FIELD: name}).first() if name.isprintable() else None
     if user is None:
-        raise CommandError(f"there is no user {name!r}")
+        raise CommandError(f"there is no user {name!r} in {place()}: {_who_makes_users()}")
     return int(user.pk)
+
+
+def _who_makes_users() -> str:
+    if settings.LOCAL:
+        return "`manage.py up` makes operator, ada and ben, `manage.py createsuperuser` an operator of any name"
+    return "`manage.py createsuperuser` makes an operator, who adds others in the admin"

@@ -106,7 +106,7 @@ def test_a_failed_run_has_its_object_and_an_exit_code_that_says_so(manage: Manag
         (["run", "x", "--context", "nowhere"], "nowhere is not a folder"),
         (["run", "x", "--attach", "nowhere"], "there is no file nowhere"),
         (["run", "x", "--attach", "bytes.bin"], "rehearsal cannot take bytes.bin (application/octet-stream)"),
-        (["run", "x", "--owner", "nobody"], "there is no user 'nobody'"),
+        (["run", "x", "--owner", "nobody"], "there is no user 'nobody' in "),
     ],
 )
 @pytest.mark.django_db

@@ -224,6 +224,7 @@ BAD = [
     ("--agent", "nobody", "--agent", "noone"),
     ("--agent", "rocky"),
     ("--agent", "rocky", "--agent", "rocky"),
+    ("--agents", "3", "--agent", "rocky", "--agent", "nit"),
     ("--model", "nothing"),
     ("--model", "answers:/no/such/file"),
     ("--model", "openai:gpt"),
@@ -240,6 +241,19 @@ def test_bad_input_is_refused_in_one_line(arguments, settings):
     # SF-4
     settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""
     with pytest.raises(CommandError, match=r"^[^\n]{1,200}$"):
+        call_command("play", *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--agents", "3", "--agent", "rocky"), "--agents is how many of the house play; with --agent, "),
+        (("--agent", "rocky", "--agent", "rocky"), "named twice: rocky; an agent has one seat at a table"),
+    ],
+)
+def test_what_can_not_be_meant_together_is_refused_and_not_passed_over(arguments, said):
+    # SF-4
+    with pytest.raises(CommandError, match=f"^{said}"):
         call_command("play", *arguments)
 
 

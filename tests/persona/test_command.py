@@ -83,7 +83,7 @@ class TestInProcess:
         ("words", "said"),
         [
             (["run", "gone.yaml"], "gone.yaml: No such file"),
-            (["run", str(FIRST), "--owner", "nobody"], "there is no user 'nobody'"),
+            (["run", str(FIRST), "--owner", "nobody"], "there is no user 'nobody' in "),
             (["run", str(FIRST), "--owner", "\udcff"], "there is no user"),
             (["run", str(FIRST), "--executor", "threads"], "no executor 'threads'"),
             (["run", str(FIRST), "--patience", "0"], "a number of seconds, 1 or more"),

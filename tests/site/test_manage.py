@@ -47,8 +47,70 @@ def test_a_fault_of_our_own_keeps_its_traceback() -> None:
 def test_help_ends_with_examples_that_can_be_run(command: str) -> None:  # SF-6
     parser = load_command_class(get_commands()[command], command).create_parser("manage.py", command)
     help_text = parser.format_help()
-    examples = [line.split("#")[0].split() for line in help_text.partition("examples:\n")[2].splitlines()]
+    examples_part, _, more = help_text.partition("examples:\n")[2].partition("\n\n")
+    examples = [line.split("#")[0].split() for line in examples_part.splitlines()]
+    assert "exit code: 0 " in more
+    assert "Ctrl-C" in more
     assert len(examples) > 2
     for program, name, *options in examples:
         assert (program, name) == ("manage.py", command)
         parser.parse_args(options)
+
+
+NOBODY_THERE = "postgresql://nobody:hunter2@127.0.0.1:9/none"
+
+
+def manage(*arguments: str, stdout: int = subprocess.PIPE, **environment: str) -> "subprocess.CompletedProcess[str]":
+    """A command of a deployed site, with nothing else in its environment."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME", "AGENTLAB_STATE_DIR") if name in os.environ}
+    deployed = {"SECRET_KEY": "k" * 60, "ALLOWED_HOSTS": "a", "DATABASE_URL": NOBODY_THERE}
+    return subprocess.run(
+        [sys.executable, ROOT / "manage.py", *arguments],
+        env={**kept, **deployed, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize("command", ["migrate", "createsuperuser"])
+def test_a_database_that_is_away_is_one_line_in_its_own_words_and_without_the_password(command: str) -> None:  # SF-4
+    done = manage(command)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("agentlab: the database cannot be used: ")
+    assert "Connection refused" in done.stderr
+    assert done.stderr.endswith(" (postgresql 127.0.0.1:9/none)\n")
+    assert done.stderr.count("\n") == 1
+    assert "hunter2" not in done.stderr
+
+
+def test_a_file_that_cannot_be_made_is_one_line_and_the_trace_is_there_for_who_asks(tmp_path: Path) -> None:  # SF-4
+    done = manage("migrate", DATABASE_URL=f"sqlite:///{tmp_path}/nowhere/db.sqlite3")
+    said = f"agentlab: the database cannot be used: unable to open database file (sqlite file {tmp_path}/nowhere/db"
+    assert (done.returncode, done.stderr) == (1, f"{said}.sqlite3)\n")
+    (tmp_path / "file").write_text("")
+    done = manage("collectstatic", "--noinput", STATIC_ROOT=f"{tmp_path}/file/static")
+    assert done.returncode == 1
+    assert done.stderr.startswith("agentlab: Not a directory: ")
+    assert done.stderr.count("\n") == 1
+    traced = manage("collectstatic", "--noinput", "--traceback", STATIC_ROOT=f"{tmp_path}/file/static")
+    assert "Traceback" in traced.stderr
+
+
+def test_a_command_before_the_first_migrate_names_the_step_that_is_missing(tmp_path: Path) -> None:  # SF-4
+    done = manage("clearsessions", DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
+    assert done.returncode == 1
+    assert done.stderr == "agentlab: the database's schema is not up to date: `manage.py migrate` first\n"
+
+
+@pytest.mark.parametrize("command", ["showmigrations", "diffsettings", "help"])
+def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path: Path, command: str) -> None:  # SF-4
+    seen, write = os.pipe()
+    os.close(seen)  # as `| head` does, but before the first line
+    try:
+        done = manage(command, stdout=write, DATABASE_URL=f"sqlite:///{tmp_path}/db.sqlite3")
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (141, "")

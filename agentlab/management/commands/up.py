@@ -34,6 +34,8 @@ class Command(BaseCommand):
             "manage.py up",
             "manage.py up --port 0 --hands 20          # a free port; twenty hands, then the site alone",
             "manage.py up --no-play --reset-passwords",
+            more="Ctrl-C ends all that it started; a second one does not wait for it.\n"
+            "exit code: 0 ended by Ctrl-C or SIGTERM · 1 it could not start, or a part of it ended · 2 wrong words",
         )
         parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (127.0.0.1)")
         parser.add_argument("--port", type=_port, default=8000, help="8000; 0 takes a free one")

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from argparse import ArgumentParser, ArgumentTypeError
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -47,6 +48,8 @@ class Command(BaseCommand):
             "manage.py play --agent rocky --agent nit --pace watch --hands 0",
             "manage.py play --deal hands/ --seed 7            # cards, stacks and blinds of real hands",
             "manage.py play --model openai:gpt-4o-mini        # OPENAI_BASE_URL, OPENAI_API_KEY",
+            more="The first Ctrl-C finishes the hand that is being played, a second one ends it at once.\n"
+            "exit code: 0 all played · 1 refused, or no hand could be dealt · 2 wrong words · 130 Ctrl-C, 143 SIGTERM",
         )
         parser.add_argument(
             "--hands",
@@ -54,7 +57,7 @@ class Command(BaseCommand):
             help="how many, over all tables (20, or all of --deal once); 0: no end",
         )
         parser.add_argument(
-            "--agents", type=_whole(LEAST_SEATS, MOST_SEATS), help="how many, 2 to 9 (6, or 9 for --deal)"
+            "--agents", type=_whole(LEAST_SEATS, MOST_SEATS), help="how many of the house, 2 to 9 (6, or 9 for --deal)"
         )
         parser.add_argument("--agent", action="append", metavar="ID", help="seat this one (repeat), not the house")
         parser.add_argument("--tables", type=_whole(1, 50), default=1, help="how many, all with the same agents")
@@ -74,6 +77,10 @@ class Command(BaseCommand):
         model = _model(options["model"])
         if (options["table"] or options["deal"]) and options["tables"] > 1:
             raise CommandError("--table and --deal are for one table")
+        if options["agent"] and options["agents"]:
+            raise CommandError("--agents is how many of the house play; with --agent, those that are named do")
+        if twice := [agent for agent, times in Counter(options["agent"]).items() if times > 1]:
+            raise CommandError(f"named twice: {on_a_terminal(', '.join(twice))}; an agent has one seat at a table")
         local_site.prepare()
         began = timezone.now()
         try:
@@ -167,13 +174,14 @@ def _model(asked: str | None) -> str:
 def _agents(options: dict[str, Any]) -> list[str]:
     """Those that were named, else the first of the house. Raises NoSeat where they are too few."""
     named = options["agent"] or []
-    there = set(Agent.objects.filter(pk__in=named).values_list("pk", flat=True))
+    askable = [agent for agent in named if agent.isprintable()]
+    there = set(Agent.objects.filter(pk__in=askable).values_list("pk", flat=True))
     if unknown := [agent for agent in named if agent not in there]:
-        raise NoSeat(f"no such agent: {', '.join(unknown)}")
+        raise NoSeat(f"no such agent: {on_a_terminal(', '.join(unknown))}")
     agents = named or _house(options["agents"] or (MOST_SEATS if options["deal"] else HOUSE_SEATS))
-    if not LEAST_SEATS <= len(set(agents)) <= MOST_SEATS:
-        raise NoSeat(f"a table needs {LEAST_SEATS} to {MOST_SEATS} agents")
-    return list(dict.fromkeys(agents))
+    if not LEAST_SEATS <= len(agents) <= MOST_SEATS:
+        raise NoSeat(f"a table needs {LEAST_SEATS} to {MOST_SEATS} agents, not {len(agents)}")
+    return agents
 
 
 def _fallback_reasons(tables: list[str], since: datetime) -> list[tuple[str, int]]:
