@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
@@ -19,12 +20,15 @@ class Link:
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """`theme` (from its cookie; the server sets it, so that no page flashes), `themes`, `version` and `navigation`."""
+    """`theme` (from its cookie; the server sets it, so that no page flashes), `themes`, `version` and `navigation`;
+    whether this is a `local` site, and whether its hands come from `elsewhere`."""
     theme = request.COOKIES.get("theme", "system")
     return {
         "theme": theme if theme in THEMES else "system",
         "themes": THEMES,
         "version": VERSION,
+        "local": settings.LOCAL,
+        "elsewhere": bool(settings.HOSTED_AGENT_URL),
         "navigation": navigation(request),
     }
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 import redis
@@ -38,10 +39,12 @@ def read(client: Client, path: str, status: int = 200) -> str:
     return response.content.decode()
 
 
-def test_a_new_site_says_how_to_get_a_hand(client: Client) -> None:  # VW-1
+@pytest.mark.parametrize(("local", "words"), [(True, "make run"), (False, "python manage.py play --hands 0")])
+def test_a_new_site_says_how_to_get_a_hand(client: Client, settings: Any, local: bool, words: str) -> None:  # VW-1
+    settings.LOCAL = local
     page = read(client, LIST)
     assert "No hand has been played yet." in page
-    assert "make run" in page
+    assert words in page
 
 
 def test_recent_hands_come_from_the_ledger_newest_first(client: Client, capture_redis: redis.Redis) -> None:  # VW-1

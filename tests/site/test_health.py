@@ -17,6 +17,7 @@ from django_redis import get_redis_connection
 from agentlab import health
 from agentlab.agents.models import InferenceCharge
 from agentlab.common import schema
+from capture import sources
 
 pytestmark = pytest.mark.django_db(transaction=True)  # the checks run on threads of their own
 
@@ -58,17 +59,19 @@ def test_a_turn_that_was_dropped_is_no_captured_turn(client: Client, capture_red
     assert client.get("/healthz").json()["lastCapturedTurnAge"] is None
 
 
-def test_without_redis_the_site_cannot_serve(client: Client) -> None:  # SF-5
+def test_without_redis_the_site_serves_and_says_what_is_lost(client: Client) -> None:  # SF-5, CAP-10
     changed = {"default": {"BACKEND": "django.core.cache.backends.dummy.DummyCache"}}
     changed["capture"] = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "unix:///nowhere/redis.sock"}
     with override_settings(CACHES=changed):
         response = client.get("/healthz")
-    assert (response.status_code, response.json()["captureRedis"]) == (503, "down")
+    said = response.json()
+    assert (response.status_code, said["ok"], said["captureRedis"]) == (200, True, "down")
+    assert said["reason"].startswith("The capture Redis does not answer: turns that are played now are counted and not")
 
 
 def test_a_redis_that_hangs_is_down_in_time(client: Client, a_redis_that_hangs: None) -> None:  # SF-5
     response = client.get("/healthz")
-    assert (response.status_code, response.json()["captureRedis"]) == (503, "down")
+    assert (response.status_code, response.json()["captureRedis"]) == (200, "down")
 
 
 def test_without_its_database_the_site_cannot_serve(client: Client, capture_redis: redis.Redis) -> None:  # SF-5
@@ -79,7 +82,9 @@ def test_without_its_database_the_site_cannot_serve(client: Client, capture_redi
         finally:
             cursor.execute("ALTER TABLE elsewhere RENAME TO agent_inference_charges")
     assert response.status_code == 503
-    assert response.json() == {"ok": False, "database": "down", "captureRedis": "up", "lastCapturedTurnAge": None}
+    said = response.json()
+    assert said.pop("reason").startswith("The database does not answer: no page but this one works. Turns ")
+    assert said == {"ok": False, "database": "down", "captureRedis": "up", "lastCapturedTurnAge": None}
 
 
 @pytest.fixture
@@ -153,10 +158,45 @@ def test_what_is_known_of_the_schema_is_asked_once(  # SF-5
     assert client.get("/healthz").status_code == 200
 
 
-def test_where_hands_come_from_another_host_no_redis_is_needed(client: Client) -> None:  # RD-5
-    with override_settings(HOSTED_AGENT_URL="https://hands.example"):
+@pytest.fixture
+def another_host(live_server: Any, settings: Any) -> Iterator[Any]:
+    """Its own stores behind the internal API; these pages have them from there."""
+    settings.HOSTED_AGENT_URL, settings.ALLOWED_HOSTS = live_server.url, ["*"]
+    yield settings
+    sources._client.cache_clear()
+
+
+def test_where_hands_come_from_another_host_it_is_asked_and_no_redis_is_needed(  # RD-5
+    client: Client, another_host: Any
+) -> None:
+    captured(timezone.now())
+    response = client.get("/healthz")
+    said = response.json()
+    assert (response.status_code, said["captureRedis"], said["hostedAgent"]) == (200, "elsewhere", "up")
+    assert "reason" not in said
+
+
+def test_another_host_that_refuses_our_key_gives_no_hands_and_the_site_serves(  # RD-5
+    client: Client, another_host: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = sources.RemoteHands(another_host.HOSTED_AGENT_URL, "not its key")
+    monkeypatch.setattr(health, "hand_source", lambda: other)
+    response = client.get("/healthz")
+    said = response.json()
+    assert (response.status_code, said["ok"], said["hostedAgent"]) == (200, True, "down")
+    assert said["reason"].startswith("The hosted agent refused our service key. Hands cannot be shown")
+    assert another_host.HOSTED_AGENT_URL not in response.content.decode()
+
+
+def test_another_host_that_is_away_or_silent_is_told_of_in_time(client: Client, settings: Any) -> None:  # RD-5, SF-5
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        settings.HOSTED_AGENT_URL = f"http://127.0.0.1:{port}"
         response = client.get("/healthz")
-    assert (response.status_code, response.json()["captureRedis"]) == (200, "elsewhere")
+        assert (response.status_code, response.json()["hostedAgent"]) == (200, "down")
+        assert response.json()["reason"].startswith("The hosted agent does not answer in time.")
+    settings.HOSTED_AGENT_URL = f"http://127.0.0.1:{port}/gone"
+    assert client.get("/healthz").json()["reason"].startswith("The hosted agent cannot be reached.")
 
 
 def test_it_is_not_sent_to_https_and_not_cached(client: Client, capture_redis: redis.Redis) -> None:

@@ -143,11 +143,26 @@ def test_who_sits_at_another_hosts_table_is_not_asked_here(
     assert ">PLAYING<" in home(operator)
 
 
-def test_an_operator_of_an_empty_site_is_told_the_next_step(operator: User) -> None:  # VW-6
+@pytest.mark.parametrize("local", [True, False])
+def test_an_operator_of_an_empty_site_is_told_the_next_step_that_fits_it(
+    settings: Any, operator: User, local: bool
+) -> None:  # VW-6
+    settings.LOCAL = local
     said = home(operator)
-    for command in ("make run", "manage.py play --hands 20", "manage.py factory run", "manage.py study run"):
+    for command in ("manage.py play --hands ", "manage.py factory run", "manage.py study run"):
         assert command in said
+    assert ("make run" in said, "python manage.py play --hands 0 --pace watch" in said) == (local, not local)
     assert "Nobody plays now" not in said
+
+
+def test_where_hands_come_from_another_host_nobody_is_told_to_play_here(  # RD-5
+    settings: Any, monkeypatch: pytest.MonkeyPatch, operator: User
+) -> None:
+    monkeypatch.setattr("agentlab.home.hand_source", LocalHands)
+    settings.HOSTED_AGENT_URL = "https://other"
+    said = home(operator)
+    assert "Hands come from another host" in said
+    assert "manage.py play" not in said
 
 
 def test_an_operator_sees_everybodys_runs_and_studies(ann: User, operator: User) -> None:  # FA-12
