@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from agentlab.common.misfit import in_plain_words
 from agentlab.hosted.model_port import Completion
 
 
@@ -54,6 +55,10 @@ def read_answers(path: Path) -> list[Answer]:
         try:
             # The standard reader, because it keeps lone surrogates, which real answers hold.
             answers.append(msgspec.convert(json.loads(line), Answer))
+        except msgspec.ValidationError as error:
+            said, _, place = str(error).partition(" - at `$.")
+            where = f"{place.rstrip('`')}: " if place else ""
+            raise ValueError(f"{path}, line {number}: {where}{in_plain_words(said)}") from None
         except (ValueError, RecursionError) as error:
             raise ValueError(f"{path}, line {number}: {error}") from None
     if not answers:

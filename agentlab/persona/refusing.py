@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from agentlab.common.misfit import in_plain_words
 from agentlab.persona.values import Invalid, cut
 
 SHOWN = 60  # characters of a key or an id that a message repeats
@@ -13,12 +14,14 @@ MESSAGE = 300
 _STEP = re.compile(r"\.(\w+)|\[(\d+)\]|(\[\.\.\.\])")
 
 
-def refusal(given: Any, kind: type, error: Exception) -> tuple[str, str]:
-    """(what, where) of what `msgspec.convert(given, kind)` raised; `where` is a path such as `.beliefs[levy]`.
+def refusal(given: Any, kind: type, error: Exception, shapes: dict[str, str]) -> tuple[str, str]:
+    """(what, where) of what `msgspec.convert(given, kind)` raised; `where` is a path such as `.beliefs[levy]`, `shapes`
+    says in words what each pattern asks for.
 
     msgspec leaves out which entry of a mapping it was (`[...]`); it is found by trying one after the other.
     """
-    message, _, inner = str(error).partition(" - at `")
+    said, _, inner = str(error).partition(" - at `")
+    message = in_plain_words(said, shapes)
     of_key = inner.startswith("key` in `")
     steps: list[Any] = []
     where = ""

@@ -25,8 +25,13 @@ UNSURE = (0.0, 0.1)  # stance and confidence on a topic of which nothing is know
 DAY = 1_000_000  # turns of one persona at most
 
 PLAIN = r"^[^\x00-\x1f\x7f]+\Z"  # `$` would let a newline follow
+WORD = r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z"
+SHAPES = {
+    repr(PLAIN): "in one line, without control characters",
+    repr(WORD): "of letters, digits, `_`, `.` and `-` that begins with a letter or a digit",
+}
 Name = Annotated[str, Meta(min_length=1, max_length=100, pattern=PLAIN)]
-Id = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z")]
+Id = Annotated[str, Meta(min_length=1, max_length=100, pattern=WORD)]
 Port = Annotated[str, Meta(min_length=1, max_length=150, pattern=PLAIN)]
 Text = Annotated[str, Meta(min_length=1, max_length=20_000)]
 Source = Annotated[str, Meta(max_length=200)]
@@ -440,7 +445,7 @@ def _part(given: dict[str, Any], kind: type[P], path: str, place: str) -> P:
     try:
         return msgspec.convert(given, kind)
     except (msgspec.ValidationError, Invalid) as error:
-        message, where = refusal(given, kind, error)
+        message, where = refusal(given, kind, error, SHAPES)
         named = f" ({cut(one_line(given['id']), SHOWN)})" if isinstance(given.get("id"), str) else ""
         where = (place + where).lstrip(".") + named
         raise Invalid(": ".join(part for part in (path, one_line(where), one_line(message)) if part)) from None
