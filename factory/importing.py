@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from django.db import transaction
 
+from agentlab.common.numbers import counted
 from factory.importers import claude_code
 from factory.importers.detect import reader_of
 from factory.importers.found import Counts, FoundSession, NotSupportedError, TooLargeError
@@ -133,11 +134,19 @@ def _import_session(session: FoundSession, owner_id: int | None, report: FileRep
             progress(report.new + report.changed + report.unchanged)
             for text in found.notes:
                 run.note(f"{found.phase} {found.turn_index or ''}".strip() + f": {text}")
-        for text in session.notes:
+        for text in (*session.notes, *_losses(session.counts)):
             run.note(text)
         run.close(session.part)
     if run.run.pk not in report.runs:
         report.runs.append(run.run.pk)
+
+
+def _losses(counts: Counts) -> Iterator[str]:
+    """What the pages do not show of a file, said where its run is read and not only where it was imported."""
+    if counts.damaged:
+        yield f"{counted(counts.damaged, 'damaged record')} in the file."
+    if counts.unknown:
+        yield f"{counted(counts.unknown, 'record')} in the file of a kind that is not known here."
 
 
 def _identity(*parts: object) -> str:

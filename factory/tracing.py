@@ -271,7 +271,7 @@ class FoundRun:
     def _hear(self, attempt_id: str, found: FoundAttempt) -> None:
         """What the person asked a model first, of the session and of its sub-agents; what only the tool wrote does not
         count."""
-        if found.state == AttemptState.NOT_ASKED:
+        if found.state == "not_asked":
             return
         by_sub_agent = found.phase == SUB_AGENT
         first, request = self._requests.get(by_sub_agent, (attempt_id, None))

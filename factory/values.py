@@ -7,6 +7,8 @@ from decimal import Decimal
 from typing import Any
 
 _LARGEST = 2**63 - 1
+NO_OFFSET = "Times in this file name no zone; they are read as UTC."
+"""What the reader of such times is told."""
 
 
 def mapping(value: object) -> dict[str, Any]:
@@ -51,6 +53,14 @@ def written(value: object) -> str:
         return json.dumps(value, ensure_ascii=False, default=str)
     except (RecursionError, ValueError):
         return "(nested too deeply to be written)"
+
+
+def lacks_offset(value: object) -> bool:
+    """Is it a time whose writer did not say in which zone? `moment` takes it for UTC, and a reader should know."""
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None
+    except ValueError:
+        return False
 
 
 def moment(value: object) -> datetime | None:

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 from factory.importers import jsonl
 from factory.importers.found import TURN, FoundAttempt, FoundSession, FoundToolCall
 from factory.importers.turns import Index, Turn
-from factory.values import count, mapping, total
+from factory.values import NO_OFFSET, count, mapping, total
 
 BETWEEN = "\n\n"
 """What stands between two messages of an attempt's reply."""
@@ -104,7 +104,10 @@ def index_notes(index: Index) -> list[str]:
     """What the reader of a session should know about the file it came from."""
     notes = []
     if index.unreachable:
-        notes.append(f"{index.unreachable} records name a parent that is not in this file.")
+        names = "records name" if index.unreachable > 1 else "record names"
+        notes.append(f"{index.unreachable:,} {names} a parent that is not in this file.")
+    if index.without_offset:
+        notes.append(NO_OFFSET)
     if index.unfinished:
         notes.append("The last line is not complete: the file was still being written.")
     return notes

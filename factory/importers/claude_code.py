@@ -102,6 +102,8 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
 
 def _notes(facts: dict[str, str], index: Index) -> list[str]:
     notes = ["The system prompt is not in a Claude Code file."]
+    if forked := facts.get("forked"):
+        notes.append(f"Forked from session {forked}.")
     if summary := facts.get("summary"):
         notes.append(f"A summary in the file, written by the tool: {summary}")
     return notes + index_notes(index)
@@ -112,6 +114,8 @@ def _learn(facts: dict[str, str], row: dict[str, Any]) -> None:
     for name in ("sessionId", "cwd", "timestamp"):
         if name not in facts and text(row.get(name)):
             facts[name] = row[name]
+    if forked := text(mapping(row.get("forkedFrom")).get("sessionId")):
+        facts.setdefault("forked", forked)
     if row.get("type") == "summary":
         facts["summary"] = text(row.get("summary"))
 

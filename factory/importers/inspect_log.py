@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from factory.importers import images, streaming
 from factory.importers.found import Counts, FoundAttempt, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
 from factory.items import PacketItem
-from factory.values import count, items, mapping, moment, text, total, written
+from factory.values import NO_OFFSET, count, items, lacks_offset, mapping, moment, text, total, written
 
 if sys.version_info >= (3, 14):
     import zipfile
@@ -120,6 +120,8 @@ def _session(
         request=text(facts.get("task")),
         started_at=moment(facts.get("created")),
     )
+    if lacks_offset(facts.get("created")):
+        session.notes.append(NO_OFFSET)
     if broken_off:
         session.notes.append("The log breaks off: the run had not ended when it was written.")
     elif text(head.get("status")) not in {"success", ""}:

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from factory.importers.found import Counts, FoundAttempt, FoundSession, NotSupportedError, TooLargeError
 from factory.items import PacketItem
-from factory.values import count, moment, money
+from factory.values import NO_OFFSET, count, lacks_offset, moment, money
 
 FORMAT = "factory trace database"
 MAGIC = b"SQLite format 3\x00"
@@ -159,9 +159,12 @@ def _attempts(db: sqlite3.Connection, run: _Run, columns: list[str], session: Fo
         name for name in ("started_at", "attempt_id", "rowid") if name in (*columns, "rowid")
     )
     inputs = _columns(db, "agent_attempt_inputs")
+    times = {"started_at", "ended_at"} & set(columns)
     query = f"SELECT rowid AS agentlab_row, * FROM agent_attempts{same}{order}"  # noqa: S608 - names of ours
     for number, row in enumerate(db.execute(query, (run.first_row,) if same else ()), start=1):
         found = _attempt(dict(row), number)
+        if NO_OFFSET not in session.notes and any(map(lacks_offset, (row[name] for name in times))):
+            session.notes.append(NO_OFFSET)
         if "attempt_id" in inputs and "attempt_id" in columns:
             _add_inputs(db, found, row["agentlab_row"], session.counts)
         session.counts.damaged += bool(found.damage)

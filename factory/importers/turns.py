@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Literal
 
 from factory.importers import jsonl
 from factory.importers.found import Counts
-from factory.values import mapping
+from factory.values import lacks_offset, mapping
 
 Kind = Literal["start", "member", "shown", "hidden", "unknown", "damaged"]
 
@@ -43,6 +43,7 @@ class Index:
     counts: Counts = field(default_factory=Counts)
     unreachable: int = 0  # records whose parent is not in the file
     unfinished: bool = False
+    without_offset: bool = False  # are there times whose zone is not said?
 
 
 def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable[[dict[str, Any]], None]) -> Index:
@@ -57,6 +58,7 @@ def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable
             index.unfinished = True
             continue
         hear(mapping(line.value))
+        index.without_offset = index.without_offset or lacks_offset(mapping(line.value).get("timestamp"))
         found = Place("damaged") if line.damaged else place(line.value)
         _count(index.counts, found.kind)
         missing = found.parent_id is not None and found.parent_id not in owner

@@ -177,6 +177,47 @@ def test_a_session_of_local_commands_alone_neither_succeeded_nor_failed(owner: C
     assert ">succeeded</td>" not in html and "/clear" not in html
 
 
+def test_a_sessions_name_and_its_damage_stand_on_the_runs_page_each_on_one_line(
+    owner: Client, tmp_path: Path
+) -> None:  # IM-1 AI-7
+    named = {"type": "session_info", "id": "9", "parentId": None, "name": "bad\x1b[31m\nname"}
+    records = [PI_HEADER, pi_message("1", None, "user", "Do it"), named, "{broken", {"type": "no such kind", "id": "8"}]
+    run = bring(write_lines(tmp_path / "s.jsonl", *records))
+    assert run.task == "Do it"
+    html = page(owner, f"/factory/runs/{run.pk}")
+    sign = '<span class="ctl" title="U+000A">␊</span>'
+    assert f'bad<span class="ctl" title="U+001B">␛</span>[31m{sign}name' in html
+    assert "1 damaged record in the file." in html
+    assert "1 record in the file of a kind that is not known here." in html
+
+
+def test_forks_that_share_ids_and_a_name_are_runs_of_their_own(tmp_path: Path) -> None:  # IM-2 IM-1
+    User.objects.create_user("ada")
+    named = {"type": "session_info", "id": "9", "parentId": None, "name": "the same"}
+    runs = [
+        bring(
+            write_lines(
+                tmp_path / "s.jsonl",
+                PI_HEADER | {"id": f"s-{n}", "parentSession": "/w/s-0.jsonl"},
+                pi_message("1", None, "user", "Do it"),
+                named,
+            )
+        )
+        for n in (1, 2)
+    ]
+    assert len({run.pk for run in runs}) == 2
+    assert [run.attempts.count() for run in runs] == [1, 1]
+    assert all(run.notes.filter(text="Forked from /w/s-0.jsonl.").exists() for run in runs)
+
+
+def test_a_message_with_a_picture_as_text_keeps_its_page_light(owner: Client, tmp_path: Path) -> None:  # PF-4 IM-1
+    row = claude_row("user", "1", None, "look: " + "QUJD" * 400_000)
+    run = bring(write_lines(tmp_path / "s.jsonl", row))
+    for path in ("/factory", f"/factory/runs/{run.pk}", f"/factory/runs/{run.pk}/attempts/1"):
+        assert len(page(owner, path)) < 150_000, path
+    assert page(owner, f"/factory/runs/{run.pk}/attempts/1/user/raw").endswith("QUJD")
+
+
 def test_bringing_a_session_again_leaves_the_time_of_the_first_import() -> None:  # IM-2
     User.objects.create_user("ada")
     first = bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at

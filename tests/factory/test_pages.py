@@ -230,6 +230,21 @@ def test_a_range_is_ignored(owner: Client, built: int) -> None:  # AI-6
     row = input_of(built, label="hopper.png")
     response = owner.get(f"/api/collector/inputs/{row.pk}", headers={"Range": "bytes=0-3", "If-None-Match": "*"})
     assert (response.status_code, len(response.content)) == (200, IMAGE.stat().st_size)
+    for asked in ({"Range": "bytes=9-3", "If-Range": '"old"'}, {"Range": "bytes=" + "0-1," * 5000}):
+        response = owner.get(f"/api/collector/inputs/{row.pk}", headers=asked)
+        assert (response.status_code, response.headers["Accept-Ranges"]) == (200, "none")
+
+
+def test_what_lies_beside_a_copy_is_never_served_for_it(
+    owner: Client, built: int, store: SnapshotStore
+) -> None:  # AI-6
+    row = input_of(built, label="notes.md")
+    copy = store.root / row.attempt_id / str(row.seq)
+    for suffix in (".gz", ".br"):
+        copy.with_name(copy.name + suffix).symlink_to("/etc/passwd")
+    response = owner.get(f"/api/collector/inputs/{row.pk}", headers={"Accept-Encoding": "gzip, br"})
+    assert response.content == copy.read_bytes()
+    assert "Content-Encoding" not in response.headers
 
 
 def test_a_drawing_with_a_script_is_text(owner: Client, built: int) -> None:  # AI-6

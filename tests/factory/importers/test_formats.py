@@ -209,6 +209,71 @@ def test_a_command_that_stands_for_a_prompt_was_asked(tmp_path: Path) -> None:  
     assert (waiting.state, waiting.error) == ("failed", "no reply is recorded")
 
 
+def test_a_fork_names_the_session_that_it_came_from(tmp_path: Path) -> None:  # IM-1
+    row = claude_row("user", "1", None, "go on", forkedFrom={"sessionId": "s-0", "messageUuid": "9"})
+    assert "Forked from session s-0." in read_one(write_lines(tmp_path / "s.jsonl", row)).session.notes
+    odd = claude_row("user", "1", None, "go on", forkedFrom="s-0")
+    assert not any("Forked" in note for note in read_one(write_lines(tmp_path / "s.jsonl", odd)).session.notes)
+
+
+def test_a_session_that_begins_with_dozens_of_other_rows_is_found(tmp_path: Path) -> None:  # IM-1
+    snapshots = [{"type": "file-history-snapshot", "messageId": str(n), "snapshot": {}} for n in range(100)]
+    found = read_one(write_lines(tmp_path / "s.jsonl", *snapshots, claude_row("user", "1", None, "hello")))
+    assert (found.session.counts.hidden, found.attempts[0].user_prompt) == (100, "hello")
+
+
+@pytest.mark.parametrize(("time", "said"), [("2026-11-29T21:06:45", True), ("2026-11-29T21:06:45Z", False)])
+def test_times_without_a_zone_are_said_to_be_read_as_utc(tmp_path: Path, time: str, said: bool) -> None:  # IM-1 FA-11
+    session = write_lines(tmp_path / "s.jsonl", claude_row("user", "1", None, "hello", timestamp=time))
+    trace = make_trace(tmp_path / "t.db", "attempt_id TEXT, started_at TEXT", [("a", time), ("b", time)])
+    log = tmp_path / "log.json"
+    log.write_text(json.dumps({"version": 2, "status": "success", "eval": {"created": time}, "samples": []}))
+    for path in (session, trace, log):
+        notes = read_one(path).session.notes
+        assert notes.count("Times in this file name no zone; they are read as UTC.") == said, path
+
+
+def test_a_file_without_times_has_none(tmp_path: Path) -> None:  # IM-1
+    found = read_one(write_lines(tmp_path / "s.jsonl", claude_row("user", "1", None, "hello")))
+    assert found.session.started_at is None
+    assert {(one.started_at, one.ended_at) for one in found.attempts} == {(None, None)}
+
+
+def test_totals_go_over_the_whole_file_whatever_was_compacted(tmp_path: Path) -> None:  # IM-1
+    records = [PI_HEADER]
+    for n in range(3):
+        records += [
+            pi_message(f"{n}a", f"{n - 1}c" if n else None, "user"),
+            pi_message(f"{n}b", f"{n}a", "assistant", stopReason="stop", usage={"input": 10, "output": 1}),
+            {"type": "compaction", "id": f"{n}c", "parentId": f"{n}b", "firstKeptEntryId": f"{n}b", "summary": "x"},
+        ]
+    found = read_one(write_lines(tmp_path / "a.jsonl", *records))
+    assert [sum(one.input_tokens or 0 for one in found.attempts), len(found.attempts)] == [30, 3]
+
+
+def test_two_samples_of_one_id_are_told_apart_by_name_and_record(tmp_path: Path) -> None:  # IM-1 IM-2
+    samples = [{"id": 1, "epoch": 1, "input": words, "messages": []} for words in ("first", "second")]
+    log = {"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t"}, "samples": samples}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    first, second = read_one(path).attempts
+    assert (first.phase, second.phase) == ("sample 1", "sample 1 (2)")
+    assert (first.user_prompt, second.user_prompt) == ("first", "second")
+    assert first.record_id != second.record_id
+
+
+def test_members_of_a_log_that_name_a_way_out_write_nothing(tmp_path: Path) -> None:  # SF-6 IM-1
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "log.eval"
+    sample = json.dumps({"id": 1, "epoch": 1, "input": "task", "messages": []})
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"run_id": "r"}}))
+        for name in ("../evil.json", "/tmp/evil.json", "samples/../../evil.json"):
+            archive.writestr(name, sample)
+    assert [one.user_prompt for one in read_one(path).attempts] == ["task"]
+    assert [one.name for one in tmp_path.rglob("*")] == ["in", "log.eval"]
+
+
 def test_a_picture_in_a_tool_result_is_named_and_not_printed(tmp_path: Path) -> None:  # IM-1
     data = base64.b64encode(b"x" * 3000).decode()
     picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
