@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.utils.safestring import SafeString
+
 from agentlab.common.numbers import size
-from agentlab.common.text import ON_DEMAND_BYTES, TextBlock, plain
+from agentlab.common.text import CLIPPED_BYTES, ON_DEMAND_BYTES, TextBlock, plain
 from capture.frozen import json_form
 from capture.knowing import Knowing, arrange
 from capture.knowledge import read_knowledge
@@ -20,6 +22,8 @@ from capture.notes import Note
 from capture.reading import TurnView
 from capture.recorded import recorded_html
 from capture.turns import Turn, TurnKey
+
+BRIEF = 2_000  # characters of an argument among the others of its turn
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,26 @@ class KnewPart:
     found: bool = False
     recorded: Any = None  # all of it
     find: str = ""
+    whole: bool = False
+
+    @property
+    def clipped(self) -> bool:
+        return self.bytes > CLIPPED_BYTES and not self.whole
+
+    @property
+    def everything(self) -> SafeString:
+        """Every argument; of a record as long as nobody reads, its beginning."""
+        return recorded_html(self.recorded, self.find, ON_DEMAND_BYTES if self.clipped else None)
+
+    @property
+    def others(self) -> list[tuple[str, SafeString]]:
+        """The arguments that have no place of their own, each in brief: all forty turns of a hand load at once."""
+        others = self.arranged.others if self.arranged else []
+        return [(name, recorded_html(value, limit=BRIEF)) for name, value in others]
+
+    @property
+    def all_url(self) -> str:
+        return f"{self.part_url}&all=1"
 
     @property
     def about(self) -> str:

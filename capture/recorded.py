@@ -1,17 +1,17 @@
-"""A recorded value for eyes, whatever its shape: nothing is left out, and a value's type shows where it matters.
+"""A recorded value for eyes, whatever its shape: what is left out is counted, and types show where they matter.
 
 Text stands as it is, numbers with all their digits, `null`, `true` and `NaN` in their own look so that they are never
 taken for text; a list of like objects is a table; a key that is not text says its type.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from agentlab.common.numbers import whole
+from agentlab.common.numbers import amount, counted, whole
 from agentlab.common.text import visible
 from capture.frozen import Marker
 
@@ -33,13 +33,9 @@ def spelt(value: Any) -> str:
     return whole(value) if isinstance(value, int) else str(value)
 
 
-def recorded_html(value: Any, find: str = "", depth: int = 0) -> SafeString:
-    """The value as nested lists and tables of HTML."""
-    if isinstance(value, dict):
-        return _object(value, find, depth)
-    if isinstance(value, list | tuple):
-        return _list(value, find, depth)
-    return scalar_html(value, find)
+def recorded_html(value: Any, find: str = "", limit: int | None = None) -> SafeString:
+    """The value as nested lists and tables of HTML; of more than `limit` characters only the first, which it says."""
+    return _Drawing(find, limit).value(value)
 
 
 def scalar_html(value: Any, find: str = "") -> SafeString:
@@ -66,28 +62,91 @@ def _key(key: Any, find: str) -> SafeString:
     return format_html('{} <span class="soft">({})</span>', visible(spelt(key), find), type(key).__name__)
 
 
-def _object(value: dict[Any, Any], find: str, depth: int) -> SafeString:
-    if not value:
-        return SafeString('<span class="absent">empty object</span>')
-    if depth >= DEEPEST:
-        return _as_text(value, find)
-    rows = ((_key(key, find), recorded_html(item, find, depth + 1)) for key, item in value.items())
-    return format_html('<dl class="record">{}</dl>', format_html_join("", "<div><dt>{}</dt><dd>{}</dd></div>", rows))
+class _Drawing:
+    """One value on its way to HTML. What it has no room for is counted where it would stand."""
 
+    def __init__(self, find: str, limit: int | None) -> None:
+        self._find = find
+        self._left = limit
 
-def _list(value: Sequence[Any], find: str, depth: int) -> SafeString:
-    if not value:
-        return SafeString('<span class="absent">empty list</span>')
-    if depth >= DEEPEST:
-        return _as_text(value, find)
-    if columns := _columns(value):
-        return _table(value, columns, find)
-    if not any(isinstance(item, dict | list | tuple) for item in value):
-        return format_html_join(", ", "{}", ((scalar_html(item, find),) for item in value))
-    return format_html(
-        '<ol class="record">{}</ol>',
-        format_html_join("", "<li>{}</li>", ((recorded_html(item, find, depth + 1),) for item in value)),
-    )
+    def value(self, value: Any, depth: int = 0) -> SafeString:
+        if isinstance(value, dict):
+            return self._object(value, depth)
+        if isinstance(value, list | tuple):
+            return self._list(value, depth)
+        return self._scalar(value)
+
+    def _scalar(self, value: Any) -> SafeString:
+        length = len(value) if isinstance(value, str) else 10  # any number: a cell takes its room too
+        if self._left is None or length <= self._left:
+            self._spend(length)
+            return scalar_html(value, self._find)
+        if not isinstance(value, str):
+            self._left = 0
+            return scalar_html(value, self._find)
+        head = value[: self._left]
+        self._left = 0
+        more = f"… the first {counted(len(head), 'character')} of {amount(length)}"
+        return format_html('{} <span class="absent">{}</span>', visible(head, self._find), more)
+
+    def _spend(self, length: int) -> None:
+        if self._left is not None:
+            self._left -= length
+
+    def _fitting(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Items for as long as there is room for one more."""
+        for item in items:
+            if self._left is not None and self._left <= 0:
+                return
+            yield item
+
+    @staticmethod
+    def _rest(shown: int, of: Sequence[Any] | Mapping[Any, Any], markup: str) -> SafeString:
+        """That there are more, in the markup of an item."""
+        if shown == len(of):
+            return SafeString("")
+        return format_html(markup, format_html('<span class="absent">… and {} more</span>', amount(len(of) - shown)))
+
+    def _object(self, value: dict[Any, Any], depth: int) -> SafeString:
+        if not value:
+            return SafeString('<span class="absent">empty object</span>')
+        if depth >= DEEPEST:
+            return self._as_text(value)
+        rows = [(_key(key, self._find), self.value(item, depth + 1)) for key, item in self._fitting(value.items())]
+        rest = self._rest(len(rows), value, "<div><dt></dt><dd>{}</dd></div>")
+        return format_html(
+            '<dl class="record">{}{}</dl>', format_html_join("", "<div><dt>{}</dt><dd>{}</dd></div>", rows), rest
+        )
+
+    def _list(self, value: Sequence[Any], depth: int) -> SafeString:
+        if not value:
+            return SafeString('<span class="absent">empty list</span>')
+        if depth >= DEEPEST:
+            return self._as_text(value)
+        if columns := _columns(value):
+            return self._table(value, columns)
+        if not any(isinstance(item, dict | list | tuple) for item in value):
+            drawn = [(self._scalar(item),) for item in self._fitting(value)]
+            return format_html("{}{}", format_html_join(", ", "{}", drawn), self._rest(len(drawn), value, ", {}"))
+        drawn = [(self.value(item, depth + 1),) for item in self._fitting(value)]
+        rest = self._rest(len(drawn), value, "<li>{}</li>")
+        return format_html('<ol class="record">{}{}</ol>', format_html_join("", "<li>{}</li>", drawn), rest)
+
+    def _table(self, value: Sequence[Any], columns: list[str]) -> SafeString:
+        head = format_html_join("", '<th scope="col">{}</th>', ((visible(name, self._find),) for name in columns))
+        rows = [
+            (format_html_join("", "<td>{}</td>", [(self._scalar(item[name]),) for name in columns]),)
+            for item in self._fitting(value)
+        ]
+        return format_html(
+            '<div class="scroll" tabindex="0"><table><thead><tr>{}</tr></thead><tbody>{}{}</tbody></table></div>',
+            head,
+            format_html_join("", "<tr>{}</tr>", rows),
+            self._rest(len(rows), value, f'<tr><td colspan="{len(columns)}">{{}}</td></tr>'),
+        )
+
+    def _as_text(self, value: Any) -> SafeString:
+        return format_html("<code>{}</code>", self._scalar(_safe_repr(value)))
 
 
 def _columns(value: Sequence[Any]) -> list[str]:
@@ -102,22 +161,6 @@ def _columns(value: Sequence[Any]) -> list[str]:
 
 def _flat(item: dict[Any, Any]) -> bool:
     return not any(isinstance(part, dict | list | tuple) for part in item.values())
-
-
-def _table(value: Sequence[Any], columns: list[str], find: str) -> SafeString:
-    head = format_html_join("", '<th scope="col">{}</th>', ((visible(name, find),) for name in columns))
-    rows = (
-        (format_html_join("", "<td>{}</td>", ((scalar_html(item[name], find),) for name in columns)),) for item in value
-    )
-    return format_html(
-        '<div class="scroll" tabindex="0"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>',
-        head,
-        format_html_join("", "<tr>{}</tr>", rows),
-    )
-
-
-def _as_text(value: Any, find: str) -> SafeString:
-    return format_html("<code>{}</code>", visible(_safe_repr(value), find))
 
 
 def _safe_repr(value: Any) -> str:

@@ -39,7 +39,7 @@ def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, who
     if view.turn is None:
         lost = view.is_fallback or view.capture_outcome in LOST
         return _absent(_why(hand, view, setting), 404 if lost else 410, panel.anchor)
-    made = _text_part(panel, name, whole) or _knowledge_part(panel, name)
+    made = _text_part(panel, name, whole) or _knowledge_part(panel, name, whole)
     return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)
 
 
@@ -76,13 +76,13 @@ def _text_part(panel: TurnPanel, name: str, whole: bool) -> FoundPart | None:
     )
 
 
-def _knowledge_part(panel: TurnPanel, name: str) -> FoundPart | None:
+def _knowledge_part(panel: TurnPanel, name: str, whole: bool) -> FoundPart | None:
     if name != "knowledge" or panel.knew is None or panel.knew.recorded is None:
         return None
     return FoundPart(
         _heading("What it knew", panel),
         "capture/_knew_more.html",
-        {"knew": panel.knew},
+        {"knew": replace(panel.knew, whole=whole)},
         panel.anchor,
         tools=panel.knew,
     )

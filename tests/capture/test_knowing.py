@@ -1,5 +1,6 @@
 """What an agent knew, arranged for eyes: nothing lost, nothing made up, whatever its shape."""
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -139,6 +140,31 @@ def test_what_is_nested_too_deep_for_tables_is_still_there() -> None:
     for _ in range(100):
         value = [value]
     assert "the end" in recorded_html(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a" * 50 + "z" * 2_950, "… the first 50 characters of 3,000"),
+        ([7] * 1_000, "… and 995 more"),
+        ({f"k{number}": "0123456789" for number in range(1_000)}, "… and 995 more"),
+        ([{"a": "0123456789", "b": 2}] * 1_000, "… and 997 more"),
+        ([["0123456789"]] * 1_000, "… and 995 more"),
+        ([["a" * 60]] * 3, "… the first 50 characters of 60"),
+    ],
+)
+def test_of_a_long_value_the_beginning_is_shown_and_the_rest_is_counted(value: Any, said: str) -> None:  # VW-2, PF-4
+    assert "… " not in recorded_html(value)
+    shown = recorded_html(value, limit=50)
+    assert said in shown
+    assert len(shown) < 1_000
+
+
+@given(VALUES, st.integers(0, 200))
+def test_a_shorter_view_of_any_value_is_whole_html(value: Any, limit: int) -> None:  # CAP-9
+    shown = recorded_html(thaw(freeze(value)), limit=limit)
+    for tag in ("dl", "ol", "li", "table", "td", "span", "div"):
+        assert len(re.findall(f"<{tag}[ >]", shown)) == shown.count(f"</{tag}>")
 
 
 @pytest.mark.parametrize(

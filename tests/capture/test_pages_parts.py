@@ -69,6 +69,24 @@ def test_everything_that_was_known_is_in_its_part(client: Client, store: redis.R
         assert word in page
 
 
+def test_of_a_huge_argument_the_hand_shows_the_beginning_and_its_part_all_on_demand(
+    client: Client, store: redis.Redis
+) -> None:  # VW-2, VW-10, PF-4
+    known = freeze({"question": "Raise?", "document": "a" * 1_100_000})
+    hands.store(store, [hands.captured("rocky", 1, knowledge=known)])
+    page = client.get("/agent-capture", {"table": "T-4", "hand": "184"}).content.decode()
+    assert len(page) < 50_000
+    assert "Raise?" in page
+    assert "… the first 2,000 characters of 1,100,000" in page
+    part = client.get("/agent-capture/part", TURN | {"part": "knowledge"})
+    assert_valid_html(part)
+    assert len(part.content) < 50_000
+    assert "The beginning of 1.1 MB." in part.content.decode()
+    whole = re.search(r'<a href="([^"]+)">Show all</a>', part.content.decode())
+    assert whole
+    assert "a" * 1_100_000 in client.get(whole[1].replace("&amp;", "&")).content.decode()
+
+
 def test_a_response_over_the_limit_is_loaded_on_demand_and_shown_in_part(client: Client, store: redis.Redis) -> None:
     # VW-10
     text = "a" * 1_100_000
