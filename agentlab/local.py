@@ -37,6 +37,15 @@ def use_local_defaults(command: list[str]) -> None:
         os.environ[STATE] = str(state_dir())  # absolute: children work in folders of their own
 
 
+def use_django() -> None:
+    """For a program that is no command of `manage.py`: its database and models, of the same site."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentlab.settings")
+    use_local_defaults([])
+    import django
+
+    django.setup()
+
+
 def make_private(folder: Path) -> Path:
     """The folder, made if need be, readable by its owner alone. Exits with one line where it cannot be made."""
     try:

@@ -21,6 +21,7 @@ from capture.knowledge import read_knowledge
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
 
 
 def section(title: str) -> str:
@@ -98,11 +99,9 @@ def test_links_lead_somewhere(page: str) -> None:
 def test_the_example_captures_a_turn_from_anywhere_and_its_page_says_what_changed(  # CAP-1, CAP-6, VW-3
     client: Client, capture_redis: redis.Redis, capture_redis_server: str, tmp_path: Path
 ) -> None:
-    found = re.search(r"```python\n(.*?)```", README, re.S)
-    assert found
     env = {**os.environ, "AGENT_CAPTURE_REDIS_URL": capture_redis_server, "PYTHONPATH": str(ROOT)}
     env.pop("DJANGO_SETTINGS_MODULE", None)  # it must not need Django
-    (tmp_path / "mine.py").write_text("import sys; sys.modules['django'] = None\n" + found[1])
+    (tmp_path / "mine.py").write_text("import sys; sys.modules['django'] = None\n" + EXAMPLES[0])
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, env=env, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")
     (turn,) = TurnBuffer(capture_redis).hand_turns("my-table", 1, agent_id="my-agent")
@@ -115,6 +114,44 @@ def test_the_example_captures_a_turn_from_anywhere_and_its_page_says_what_change
     page = client.get("/agent-capture", {"table": where[1], "hand": where[2]}).content.decode()
     assert "asked for <strong>120</strong>; <strong>60</strong> reached the table" in page
     assert ">CLAMPED<" in page
+
+
+def test_the_example_says_nothing_of_success_where_nothing_was_recorded(tmp_path: Path) -> None:  # CAP-10
+    env = {**os.environ, "AGENT_CAPTURE_REDIS_URL": "redis://127.0.0.1:9", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", EXAMPLES[0]], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "turns are not recorded: Redis is down\n")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_second_example_puts_a_hand_in_the_lists_and_says_what_a_model_failed_of(  # CAP-2, VW-1, VW-2
+    client: Client,
+    capture_redis: redis.Redis,
+    capture_redis_server: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("AGENT_CAPTURE_REDIS_URL", capture_redis_server)
+    monkeypatch.chdir(tmp_path)
+    exec(EXAMPLES[1], {})
+    assert capsys.readouterr().out == "In the list of hands: my-table:2\n"
+    client.force_login(User.objects.create_user("operator", is_staff=True))
+    listed = client.get("/agent-capture").content.decode()
+    assert "my-table:2" in listed
+    assert "1 FALLBACK" in listed
+    page = client.get("/agent-capture", {"table": "my-table", "hand": 2}).content.decode()
+    assert "the model timed out" in page
+    assert "raises to 60" in page
+
+
+def test_a_program_that_is_no_command_finds_the_database_of_the_site(tmp_path: Path) -> None:
+    begin = "from agentlab.local import use_django; use_django()\n"
+    begin += "from django.conf import settings; print(settings.DATABASES['default']['NAME'])"
+    ours = {"SECRET_KEY", "DATABASE_URL", "DJANGO_SETTINGS_MODULE"}
+    env = {name: value for name, value in os.environ.items() if name not in ours}
+    env |= {"AGENTLAB_STATE_DIR": str(tmp_path / "state"), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", begin], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == (f"{tmp_path / 'state' / 'agentlab.sqlite3'}\n", "")
 
 
 def test_the_version_under_every_page_is_the_projects() -> None:
