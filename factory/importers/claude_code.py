@@ -38,7 +38,8 @@ _LOCAL = (
 )
 _COMMAND_NAME = re.compile(r"<command-name>([^<]*)</command-name>")
 _COMMAND_ARGUMENTS = re.compile(r"<command-args>([^<]*)</command-args>")
-_ADDED_BY_THE_TOOL = ("<system-reminder>", "<ide_opened_file>", "<ide_selection>", *_LOCAL)
+_CONTINUED = "This session is being continued from a previous conversation"  # older versions mark it by no flag
+_ADDED_BY_THE_TOOL = ("<system-reminder>", "<ide_opened_file>", "<ide_selection>", _CONTINUED, *_LOCAL)
 
 
 def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
@@ -258,7 +259,7 @@ class _Builder(TurnBuilder):
             found.state, found.failure, found.error = "failed", "interrupted", "no reply is recorded"
         elif found.tool_calls and found.tool_calls[-1].output is None:
             found.state, found.failure = "failed", "interrupted"
-            found.error = "the file ends at a tool call without a result"
+            found.error = "the last tool call has no result in the file"
 
 
 def _result_text(content: object) -> str:

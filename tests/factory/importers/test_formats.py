@@ -178,6 +178,12 @@ def test_a_command_of_the_tool_itself_is_not_asked_of_a_model_and_has_not_failed
     assert {(one.error, one.failure, one.reply) for one in (command, printed)} == {("", "", None)}
 
 
+def test_a_call_without_a_result_is_not_said_to_end_a_file_that_goes_on() -> None:  # FA-13
+    attempts = read_one(SESSIONS / "claude-code/edge-cases.jsonl").attempts
+    assert attempts[4].error == "the last tool call has no result in the file"
+    assert len(attempts) == 7
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -197,6 +203,13 @@ def test_whatever_a_tool_keeps_of_its_own_commands_was_not_asked(
     path = write_lines(tmp_path / "s.jsonl", claude_row("user", "1", None, content))
     [attempt] = read_one(path).attempts
     assert (attempt.state, attempt.user_prompt) == ("not_asked", words)
+
+
+def test_what_the_tool_wrote_for_the_person_is_sent_and_is_not_what_was_asked(tmp_path: Path) -> None:  # IM-1
+    words = "This session is being continued from a previous conversation that ran out of context."
+    reply = claude_row("assistant", "2", "1", [{"type": "text", "text": "Going on."}])
+    [attempt] = read_one(write_lines(tmp_path / "s.jsonl", claude_row("user", "1", None, words), reply)).attempts
+    assert (attempt.state, attempt.user_prompt, attempt.asked) == ("succeeded", words, "")
 
 
 def test_a_command_that_stands_for_a_prompt_was_asked(tmp_path: Path) -> None:  # IM-1
