@@ -60,6 +60,34 @@ def test_the_list_tells_which_hands_matter_and_the_hand_which_turns(
     expect(page.locator(".jump a.hot")).to_have_text([re.compile(number) for number in ("3", "4", "5", "6")])
 
 
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_mark_in_the_list_lands_on_its_turn_at_once(
+    site: Site, operator: User, capture_redis: redis.Redis, narrow: bool
+) -> None:
+    # VW-1, VW-10
+    clamped = hands.captured("rocky", 30, change="clamp", asked_amount=500)
+    hands.store(capture_redis, [*(hands.captured("nit", index) for index in range(30)), clamped])
+    page = site.open(LIST, operator, narrow=narrow)
+    page.get_by_role("link", name="1 CLAMPED").click()
+    page.wait_for_url("**#t30-rocky")
+    expect(page.locator("#t30-rocky")).to_be_in_viewport()
+    assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"  # no rolling
+
+
+def test_many_players_do_not_push_the_turns_away(site: Site, operator: User, capture_redis: redis.Redis) -> None:
+    # VW-5
+    players = [f"player-{number}" for number in range(9)]
+    hands.store(capture_redis, [hands.captured(name, index) for index, name in enumerate(players)])
+    page = site.open(HAND, operator, narrow=True)
+    expect(page.locator("#t0-player-0 h2")).to_be_in_viewport()
+    page.get_by_text("one of them").click()
+    page.get_by_role("button", name="Keep this hand for player-4").click()
+    expect(page.locator("#keep")).to_contain_text("player-4: kept 1 turn")
+    page.get_by_role("button", name="Keep this hand for all 8").click()
+    expect(page.locator("#keep")).to_contain_text("player-8: kept 1 turn")
+    page.get_by_role("button", name="Keep this hand for").nth(0).wait_for(state="detached")
+
+
 def test_an_agents_colour_is_the_same_on_every_hand(
     site: Site, operator: User, story: None, capture_redis: redis.Redis
 ) -> None:  # VW-2
