@@ -35,6 +35,7 @@ STRETCH = 20  # turns of a job: what one job costs beside its turns is shared by
 PATIENCE = 600.0  # seconds without any answer after which those that are due are given again
 TRIES = 3  # that often a job is given out: if its worker died each time, or none answered, its persona is given up
 HEARTBEAT = 5.0  # seconds between signs of life
+SETTLED = 2.0  # seconds from the first turns written until their rate says how long the rest takes
 GATHER = 0.2  # seconds that answers wait at most for others, so that many share a transaction
 
 INSERT_EVENT = (
@@ -55,13 +56,26 @@ class TakenOver(RunError):
 class Progress:
     done: int
     total: int
-    rate: float  # turns a second, of this runner
+    rate: float  # turns a second, of this runner; 0 as long as it is not known
     failed: int
 
     @property
     def left(self) -> float:
         """Seconds, at the rate so far."""
         return (self.total - self.done) / self.rate if self.rate else float("inf")
+
+
+class Pace:
+    """Turns a second, counted from the first that were written: those before it waited for workers to start."""
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+
+    def rate(self, now: float, written: int) -> float:
+        """0 until enough time has passed for the rate to mean something."""
+        self._first = self._first or (now, written)
+        seconds, turns = now - self._first[0], written - self._first[1]
+        return turns / seconds if seconds >= SETTLED else 0.0
 
 
 @dataclass(eq=False)
@@ -104,7 +118,8 @@ class Runner:
         self._stopping = threading.Event()
         self._late = 0
         self._written = 0
-        self._began = self._beaten = self._heard = time.monotonic()
+        self._beaten = self._heard = time.monotonic()
+        self._pace = Pace()
 
     def stop(self) -> None:
         """End after what has been answered: from a signal handler or another thread."""
@@ -304,9 +319,9 @@ class Runner:
         mine.update(status=status, trace_sha256=sha256, updated_at=timezone.now())
 
     def _progress(self) -> Progress:
-        seconds = time.monotonic() - self._began
         total = self.run.personas * self.run.turns_each
-        return Progress(self.run.turns + self._written, total, self._written / seconds, self._plan.failed)
+        rate = self._pace.rate(time.monotonic(), self._written)
+        return Progress(self.run.turns + self._written, total, rate, self._plan.failed)
 
 
 def _failed(reason: str) -> Done:

@@ -447,7 +447,7 @@ def _part(given: dict[str, Any], kind: type[P], path: str, place: str) -> P:
     except (msgspec.ValidationError, Invalid) as error:
         message, where = refusal(given, kind, error, SHAPES)
         named = f" ({cut(one_line(given['id']), SHOWN)})" if isinstance(given.get("id"), str) else ""
-        where = (place + where).lstrip(".") + named
+        where = (place + where).lstrip(".") + named or "at the top level"
         raise Invalid(": ".join(part for part in (path, one_line(where), one_line(message)) if part)) from None
 
 

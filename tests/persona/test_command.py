@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
+from django.core.management.base import OutputWrapper
 
+from agentlab.persona.management.commands.study import _Meter
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.runner import Progress
 
 from .making import crowd, study, written
 
@@ -149,11 +152,17 @@ class TestInProcess:
         told = _study("run", str(written(tmp_path, content)))[1]
         assert "openai:m is asked at most 3 times for reactions and 2 times by probes" in told
 
-    def test_progress_tells_rate_and_time_left(self, tmp_path) -> None:  # PE-4
+    def test_progress_tells_no_time_left_before_it_is_known(self, tmp_path) -> None:  # PE-4
         told = _study("run", str(written(tmp_path, crowd(2, 40))))[1]
         assert "2 personas × 40 turns" in told
-        assert " a second, " in told
-        assert " left" in told
+        assert " of 80 turns, time left not known yet" in told
+        assert " a second" not in told
+
+    @pytest.mark.parametrize(("rate", "told"), [(5000.4, "5,000 a second, 5.2 s"), (0.5, "0.5 a second, 14 h 26 min")])
+    def test_progress_tells_rate_and_time_left(self, rate: float, told: str) -> None:  # PE-4
+        out = StringIO()
+        _Meter(OutputWrapper(out)).turns(Progress(2_000, 28_000, rate, 0))
+        assert out.getvalue() == f"2,000 of 28,000 turns, {told} left\n"
 
     def test_failed_personas_are_told_and_the_command_fails(self, tmp_path, monkeypatch) -> None:  # PE-4
         def broken(persona, *rest):

@@ -16,7 +16,7 @@ from agentlab.persona.executors import Inline, Processes, open_workers
 from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.planning import Plan
 from agentlab.persona.replaying import stored_events, trace_sha256, verify
-from agentlab.persona.runner import INSERT_EVENT, Runner
+from agentlab.persona.runner import INSERT_EVENT, Pace, Runner
 from agentlab.persona.runs import RunError, claim, create
 from agentlab.persona.state import read_state
 from agentlab.persona.study import read_study
@@ -538,6 +538,14 @@ def test_two_resumes_at_once_are_one_resume(plan) -> None:  # PE-5
         with pytest.raises(RunError, match="has just taken"):
             claim(run.pk, executor="a test")
     assert Runner(first, Inline()).go().status == StudyRun.Status.COMPLETE
+
+
+def test_the_rate_counts_from_the_first_turns_written_and_waits_until_it_means_something() -> None:  # PE-4
+    pace = Pace()  # its workers took 40 seconds to start
+    assert pace.rate(40.0, 20) == 0.0
+    assert pace.rate(41.0, 420) == 0.0
+    assert pace.rate(42.0, 1_020) == 500.0
+    assert pace.rate(50.0, 2_020) == 200.0
 
 
 def test_a_run_that_is_deleted_under_its_runner_ends_in_one_line(plan) -> None:  # PE-5 SF-4

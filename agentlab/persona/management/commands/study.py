@@ -195,9 +195,11 @@ class _Meter:
             self._out.write("\r\x1b[K", ending="")
 
     def turns(self, progress: Progress) -> None:
-        left = f", {duration(progress.left * 1000)} left" if progress.rate else ""
+        left = "time left not known yet"
+        if rate := progress.rate:
+            left = f"{f'{rate:,.0f}' if rate >= 10 else f'{rate:.2g}'} a second, {duration(progress.left * 1000)} left"
         failed = f", {progress.failed} personas failed" if progress.failed else ""
-        self._say(f"{progress.done} of {progress.total} turns, {progress.rate:.0f} a second{left}{failed}")
+        self._say(f"{progress.done:,} of {progress.total:,} turns, {left}{failed}")
 
     def personas(self, done: int, of: int) -> None:
         if done:
