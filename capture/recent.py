@@ -77,6 +77,7 @@ class AgentDay:
     cost: Decimal | None = None  # US dollars, of the turns whose cost is known; None where none is
     kept_hands: int = 0
     clamped: int | None = 0  # turns that are known to be; None where none is and it is not known of all
+    lost: int | None = 0  # captures dropped or failed; None where another host's version does not say
 
 
 def recent_hands(
@@ -144,6 +145,7 @@ def last_day(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
             spent=Sum("cost"),
             clamped=Count("id", filter=clamped),
             unknown=Count("id", filter=unknown),
+            lost=Count("id", filter=MARKS["lost"]),
         )
         .order_by()
     )
@@ -155,8 +157,8 @@ def last_day(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         .order_by()
     )
     days = dict.fromkeys(agent_ids, AgentDay())
-    for agent_id, turns, fallbacks, spent, clamps, not_known in played:
-        days[agent_id] = AgentDay(turns, fallbacks, spent, clamped=clamps or (None if not_known else 0))
+    for agent_id, turns, fallbacks, spent, clamps, not_known, lost in played:
+        days[agent_id] = AgentDay(turns, fallbacks, spent, clamped=clamps or (None if not_known else 0), lost=lost)
     return days | {agent_id: replace(days[agent_id], kept_hands=hands) for agent_id, hands in kept}
 
 

@@ -114,6 +114,7 @@ class AgentDayJson(msgspec.Struct, rename="camel"):
     kept_hands: int
     cost: Number | UnsetType = UNSET
     clamped: int | UnsetType = UNSET
+    lost: int | UnsetType = UNSET
 
 
 class AgentDaysJson(msgspec.Struct, rename="camel"):
@@ -316,13 +317,19 @@ def days_to_json(days: Mapping[str, AgentDay]) -> AgentDaysJson:
 
 def _day_to_json(day: AgentDay) -> AgentDayJson:
     cost = UNSET if day.cost is None else _number(day.cost)
-    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, cost, UNSET if day.clamped is None else day.clamped)
+    clamped, lost = (UNSET if count is None else count for count in (day.clamped, day.lost))
+    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, cost, clamped, lost)
 
 
 def days_from_json(said: AgentDaysJson) -> dict[str, AgentDay]:
     return {
         agent_id: AgentDay(
-            day.turns, day.fallbacks, _cost(day.cost), day.kept_hands, None if day.clamped is UNSET else day.clamped
+            day.turns,
+            day.fallbacks,
+            _cost(day.cost),
+            day.kept_hands,
+            None if day.clamped is UNSET else day.clamped,
+            None if day.lost is UNSET else day.lost,
         )
         for agent_id, day in said.agents.items()
     }

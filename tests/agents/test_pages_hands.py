@@ -84,6 +84,15 @@ def test_a_card_says_version_seat_turns_fallbacks_cost_and_kept_hands(client: Cl
     assert "Nit" not in said
 
 
+def test_a_card_and_the_home_page_say_what_was_lost(client: Client) -> None:  # CAP-10, VW-7
+    now = timezone.now()
+    charge_all(charge("rocky", 0, hand=1, played_at=now, change="", capture_outcome="failed"))
+    assert '<a href="/agents/rocky?only=lost">1 lost</a>' in page(client, "/agents")
+    home = page(client, "/")
+    assert 'href="/agents/rocky?only=lost">1 LOST</a>' in home
+    assert ">nothing<" not in home
+
+
 def test_an_agents_hands_are_its_own_with_what_it_did(client: Client) -> None:  # VW-7
     play([turn("rocky", 0, hand=1), turn("nit", 1, hand=1), turn("rocky", 2, hand=1)])
     play([turn("nit", 0, hand=2)])

@@ -259,6 +259,13 @@ def test_clamped_turns_of_a_day_are_counted_where_it_is_known_of_all_or_of_one()
     assert {agent: day.clamped for agent, day in days.items()} == {"rocky": 1, "nit": 0, "bluffy": None}
 
 
+def test_a_day_counts_what_was_lost() -> None:  # CAP-10, VW-7
+    now = timezone.now()
+    for index, outcome in enumerate(("dropped", "failed", "recorded", "pending")):
+        charge_all(charge("rocky", index, played_at=now, capture_outcome=outcome))
+    assert {agent: day.lost for agent, day in last_day(["rocky", "nit"]).items()} == {"rocky": 2, "nit": 0}
+
+
 def test_a_hands_neighbours_are_the_agents_own_in_the_order_of_the_list() -> None:  # VW-7
     at = [START + timedelta(minutes=minutes) for minutes in range(5)]
     charge_all(
