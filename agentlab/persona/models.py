@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 QUIET = timedelta(minutes=1)  # of silence, after which pages no longer call a run running
@@ -145,6 +146,16 @@ class TraceEvent(models.Model):
     class Meta:
         db_table = "study_trace"
         ordering = ["run", "persona", "turn", "sequence"]
+        indexes = [  # what a study's page counts, without reading every event of the study
+            models.Index(
+                fields=["run", "kind", "label", "turn"], condition=Q(kind="reacted"), name="study_trace_reacted"
+            ),
+            models.Index(
+                fields=["run", "kind", "label", "turn", "persona"],
+                condition=Q(kind="probed"),
+                name="study_trace_probed",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id}:{self.persona}:{self.turn}:{self.sequence} {self.kind}"

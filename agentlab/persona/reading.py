@@ -105,9 +105,11 @@ def charted_turns(turns: int) -> list[int]:
 def reactions(run: StudyRun, number: int | None = None) -> dict[str, dict[int, int]]:
     """How often each action was taken in each turn: {action: {turn: count}}, of all personas or of one."""
     rows = TraceEvent.objects.filter(run=run, kind="reacted")
-    if number is not None:
-        rows = rows.filter(persona=number)
     counted: dict[str, dict[int, int]] = {}
+    if number is not None:  # grouped by SQL, one persona's would be looked for among everybody's
+        for action, turn in rows.filter(persona=number).order_by("turn").values_list("label", "turn"):
+            counted.setdefault(action, {})[turn] = 1
+        return counted
     for action, turn, count in (
         rows.values_list("label", "turn").annotate(count=Count("turn")).order_by("label", "turn")
     ):

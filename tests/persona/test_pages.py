@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -554,3 +555,20 @@ def test_a_run_without_a_checkpoint_says_so(tmp_path, olga) -> None:  # PE-6
     page = _page(olga, run)
     assert "No checkpoint yet" in page
     assert "past turn 0" not in page
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="it reads SQLite's own plan")
+def test_a_studys_counts_and_drifts_are_read_from_indexes_and_not_from_the_whole_trace(run, olga) -> None:  # PF-6
+    with CaptureQueriesContext(
+        connection,
+    ) as asked:
+        assert _client(olga).get(reverse("study", args=[run.pk])).status_code == 200
+    plans = []
+    for query in asked.captured_queries:
+        if 'FROM "study_trace"' in query["sql"]:
+            with connection.cursor() as cursor:
+                plans.append(" ".join(str(row[3]) for row in cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")))
+    assert plans
+    for plan in plans:
+        assert "study_trace_" in plan or "(run_id=? AND persona=?" in plan, plan
+    assert sum("COVERING INDEX study_trace_" in plan for plan in plans) == 2  # the counts touch no event
