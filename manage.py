@@ -18,7 +18,7 @@ def main() -> None:
         try:
             run()
         finally:
-            sys.stdout.flush()
+            _flush()
     except KeyboardInterrupt:  # before a command listens for it itself
         sys.exit(130)
     except BrokenPipeError:  # `| head` has seen enough
@@ -49,7 +49,7 @@ def run() -> None:
         except BrokenPipeError:
             raise
         except Exception as error:
-            if own or "--traceback" in sys.argv or not (said := why_it_ended(error, why)):
+            if "--traceback" in sys.argv or not (said := why_it_ended(error, why)):
                 raise
             sys.exit(f"agentlab: {said}")
 
@@ -62,6 +62,17 @@ def _open_streams() -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _flush() -> None:
+    """What still waits must be told while somebody can be told that it cannot."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a full disk
+        _silence()
+        sys.exit(f"agentlab: {error.strerror}")
 
 
 def _silence() -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator
 
 from django.conf import settings
-from django.db import DatabaseError, Error, InterfaceError, OperationalError
+from django.db import DatabaseError, Error, InterfaceError, OperationalError, ProgrammingError
 
 from agentlab.common.schema import is_behind
 
@@ -29,14 +29,19 @@ def unusable(error: BaseException, why: list[str]) -> str:
 
 
 def why_it_ended(error: BaseException, why: list[str]) -> str:
-    """In one line, what a command of Django's own has met that is no fault of the code; empty where it is one."""
+    """In one line, what a command has met that is no fault of the code; empty where it is one."""
     if isinstance(error, DatabaseError | InterfaceError):
-        if not why and _is_behind():
+        if _lacks_a_table(error) and _is_behind():
             return BEHIND
         return unusable(error, why) if isinstance(error, OperationalError | InterfaceError) else ""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return ""
+
+
+def _lacks_a_table(error: BaseException) -> bool:
+    """Of a table or a column that is not there PostgreSQL says that the program is wrong, SQLite that it has none."""
+    return isinstance(error, ProgrammingError) or str(error).startswith("no such ")
 
 
 def _is_behind() -> bool:

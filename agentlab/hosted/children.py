@@ -25,6 +25,7 @@ T = TypeVar("T")
 
 async def start_child(module: str, order: msgspec.Struct, environment: dict[str, str] | None = None) -> Process:
     """A Python process that runs `module` in a session of its own, and has been handed its order."""
+    line = msgspec.json.encode(order) + b"\n"  # before there is a process that waits for it
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", module),
@@ -37,7 +38,7 @@ async def start_child(module: str, order: msgspec.Struct, environment: dict[str,
     )
     assert process.stdin is not None
     with contextlib.suppress(OSError):  # it may be dead already; its exit code says so
-        process.stdin.write(msgspec.json.encode(order) + b"\n")
+        process.stdin.write(line)
     return process
 
 
@@ -56,7 +57,10 @@ def begin(order: type[T]) -> T:
 
     django.setup()
     with open(sys.stdin.fileno(), "rb", buffering=0, closefd=False) as pipe:
-        return msgspec.json.decode(pipe.readline(), type=order)  # and not a byte of what comes after it
+        line = pipe.readline()  # and not a byte of what comes after it
+    if not line.endswith(b"\n"):
+        sys.exit(1)  # the holder ended before it could say what to do
+    return msgspec.json.decode(line, type=order)
 
 
 async def let_go(soon: Callable[[], object] = lambda: None) -> None:

@@ -12,6 +12,8 @@ import msgspec
 from agentlab.hosted.frames import MAX_CHIPS
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
 
+LONGEST_TABLE_ID = 200
+
 
 def now_ms() -> int:
     """Milliseconds since 1970-01-01 UTC, the time of `turnEndsAt` and of tokens."""
@@ -41,8 +43,8 @@ class TableConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raises ValueError for a table at which nothing could be played."""
-        if not 0 < len(self.table_id) <= 200 or "\0" in self.table_id:
-            raise ValueError("a table id has 1 to 200 characters and no NUL")
+        if not 0 < len(self.table_id) <= LONGEST_TABLE_ID or "\0" in self.table_id:
+            raise ValueError(f"a table id has 1 to {LONGEST_TABLE_ID} characters and no NUL")
         if not LEAST_SEATS <= self.wait_for <= self.seats <= MOST_SEATS:
             raise ValueError(f"a table has {LEAST_SEATS} to {MOST_SEATS} seats and waits for that many at most")
         if not 0 < self.small_blind <= self.big_blind <= self.buy_in <= MAX_CHIPS // MOST_SEATS or self.ante < 0:

@@ -232,11 +232,18 @@ BAD = [
     ("--deal", str(HANDS), "--tables", "2"),
     ("--table", "main", "--tables", "2"),
     ("--pace", "slow"),
+    ("--table", ""),
+    ("--table", "x" * 201),
+    ("--table", "\udcff"),
+    ("--seed", "\udcff"),
+    ("--agent", "\udcff"),
+    ("--deal", ""),
+    ("--model", ""),
 ]
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("arguments", BAD, ids=" ".join)
+@pytest.mark.parametrize("arguments", BAD, ids=ascii)
 def test_bad_input_is_refused_in_one_line(arguments, settings):
     # SF-4
     settings.OPENAI_API_KEY = settings.OPENAI_BASE_URL = ""

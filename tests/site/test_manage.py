@@ -105,6 +105,29 @@ def test_a_command_before_the_first_migrate_names_the_step_that_is_missing(tmp_p
     assert done.stderr == "agentlab: the database's schema is not up to date: `manage.py migrate` first\n"
 
 
+def test_a_disk_that_is_full_is_not_called_an_old_schema(tmp_path: Path) -> None:  # SF-4, SF-5
+    limit = "import os, resource as r, signal, sys; r.setrlimit(r.RLIMIT_FSIZE, (200_000, 200_000))"
+    database = {"SECRET_KEY": "k" * 60, "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3"}
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            f"{limit}; os.execv(sys.argv[1], sys.argv[1:])",
+            sys.executable,
+            ROOT / "manage.py",
+            "migrate",
+        ],
+        env={"PATH": os.environ["PATH"], **database},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("agentlab: the database cannot be used: ")
+    assert "schema" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["showmigrations", "diffsettings", "help"])
 def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path: Path, command: str) -> None:  # SF-4
     seen, write = os.pipe()
@@ -114,3 +137,16 @@ def test_a_reader_that_has_seen_enough_is_no_fault(tmp_path: Path, command: str)
     finally:
         os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("words", [["showmigrations"], ["factory", "reconcile"]], ids=" ".join)
+def test_an_output_that_takes_nothing_is_one_line(tmp_path: Path, words: list[str]) -> None:  # SF-4, SF-5
+    database = {
+        "DATABASE_URL": f"sqlite:///{tmp_path}/db.sqlite3",
+        "FACTORY_SNAPSHOT_ROOT": str(tmp_path / "snapshots"),
+    }
+    manage("migrate", "--verbosity", "0", **database)
+    with Path("/dev/full").open("w") as full:
+        done = manage(*words, stdout=full.fileno(), **database)
+    assert (done.returncode, done.stderr) == (1, "agentlab: No space left on device\n")

@@ -30,6 +30,7 @@ from agentlab.hosted.hand_numbers import open_table
 from agentlab.hosted.house_roster import HOUSE, HouseAgent
 from agentlab.hosted.model_port import Models
 from agentlab.hosted.playing import Plan, Result, play
+from agentlab.hosted.table_config import LONGEST_TABLE_ID
 from agentlab.hosted.table_process import TableFailed
 from agentlab.private_redis import PrivateRedis, PrivateRedisError
 
@@ -59,12 +60,20 @@ class Command(BaseCommand):
         parser.add_argument(
             "--agents", type=_whole(LEAST_SEATS, MOST_SEATS), help="how many of the house, 2 to 9 (6, or 9 for --deal)"
         )
-        parser.add_argument("--agent", action="append", metavar="ID", help="seat this one (repeat), not the house")
+        parser.add_argument(
+            "--agent", action="append", type=_text, metavar="ID", help="seat this one (repeat), not the house"
+        )
         parser.add_argument("--tables", type=_whole(1, 50), default=1, help="how many, all with the same agents")
-        parser.add_argument("--table", metavar="ID", help="play on at this table instead of a new one")
-        parser.add_argument("--seed", help="the same cards for the same seed; without one nobody can foretell them")
-        parser.add_argument("--deal", metavar="PATH", help="deal the hands of a PHH file, or of a folder of them")
-        parser.add_argument("--model", help="house, openai:NAME or answers:FILE in place of the versions' own")
+        parser.add_argument("--table", type=_table, metavar="ID", help="play on at this table instead of a new one")
+        parser.add_argument(
+            "--seed", type=_text, help="the same cards for the same seed; without one nobody can foretell them"
+        )
+        parser.add_argument(
+            "--deal", type=_text, metavar="PATH", help="deal the hands of a PHH file, or of a folder of them"
+        )
+        parser.add_argument(
+            "--model", type=_text, help="house, openai:NAME or answers:FILE in place of the versions' own"
+        )
         parser.add_argument(
             "--pace",
             choices=["fast", "watch"],
@@ -235,6 +244,19 @@ def _capture_redis() -> Iterator[None]:
         return
     with server:
         yield
+
+
+def _text(given: str) -> str:
+    """Not empty, as of a variable that is not set, and nothing that no process could be told."""
+    if not given or any("\ud800" <= character <= "\udfff" for character in given):
+        raise ArgumentTypeError("text in UTF-8, and not empty")
+    return given
+
+
+def _table(given: str) -> str:
+    if not given.isprintable() or not 0 < len(given) <= LONGEST_TABLE_ID:
+        raise ArgumentTypeError(f"a table's id has 1 to {LONGEST_TABLE_ID} printable characters")
+    return given
 
 
 def _whole(least: int, most: int = 10**9) -> Any:
