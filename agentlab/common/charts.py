@@ -15,6 +15,7 @@ from agentlab.common.text import plain
 
 WIDTH, HEIGHT = 320, 150
 LEFT, RIGHT, TOP, BOTTOM = 38, 8, 8, 22
+MARGIN = 6  # characters that stand left of the axis
 _COLUMNS = WIDTH - LEFT - RIGHT
 
 Point = tuple[float, float]
@@ -49,6 +50,7 @@ class LineChart:
     y_range: tuple[float, float] | None = None
     x_range: tuple[float, float] | None = None
     x_label: str = ""
+    y_label: str = ""  # a short word beside the axis: what the numbers count
     markers: Sequence[Marker] = field(default=())
 
 
@@ -92,7 +94,7 @@ def line_chart(chart: LineChart) -> SafeString:
         HEIGHT,
         "group" if any(marker.href for marker in chart.markers) else "img",  # an image may hold no links
         plain(f"{chart.title}. {chart.about}".strip()),
-        _axes(x_range, y_range, chart.x_label),
+        _axes(x_range, y_range, chart.x_label, chart.y_label),
         lines,
         _markers(chart.markers, x_range),
         "" if finite else format_html('<text class="tick" x="{}" y="{}">nothing yet</text>', LEFT + 8, HEIGHT // 2),
@@ -127,18 +129,32 @@ def _path(points: Sequence[Point], x_range: tuple[float, float], y_range: tuple[
     return "".join(steps) + ("h0.1" if len(steps) == 1 else "")  # a line of one point is a dot
 
 
-def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_label: str) -> SafeString:
+def _axes(x_range: tuple[float, float], y_range: tuple[float, float], x_label: str, y_label: str) -> SafeString:
     bottom = HEIGHT - BOTTOM
     ticks = [
-        (LEFT - 5, TOP + 8, "end", f"{y_range[1]:.4g}"),
-        (LEFT - 5, bottom, "end", f"{y_range[0]:.4g}"),
-        (LEFT, HEIGHT - 7, "start", f"{x_range[0]:.4g}"),
-        (WIDTH - RIGHT, HEIGHT - 7, "end", f"{x_range[1]:.4g}"),
+        _beside(TOP + 8, y_range[1]),
+        _beside(bottom, y_range[0]),
+        (LEFT, HEIGHT - 7, "start", _tick(x_range[0])),
+        (WIDTH - RIGHT, HEIGHT - 7, "end", _tick(x_range[1])),
         ((LEFT + WIDTH - RIGHT) // 2, HEIGHT - 7, "middle", x_label),
     ]
-    return format_html('<path class="axis" d="M{} {}V{}H{}"/>', LEFT, TOP, bottom, WIDTH - RIGHT) + format_html_join(
-        "", '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>', ticks
+    upwards = '<text class="tick" transform="rotate(-90)" x="{}" y="12" text-anchor="middle">{}</text>'
+    return (
+        format_html('<path class="axis" d="M{} {}V{}H{}"/>', LEFT, TOP, bottom, WIDTH - RIGHT)
+        + format_html_join("", '<text class="tick" x="{}" y="{}" text-anchor="{}">{}</text>', ticks)
+        + (format_html(upwards, -(TOP + bottom) // 2, plain(y_label)) if y_label else SafeString(""))
     )
+
+
+def _beside(y: int, value: float) -> tuple[int, int, str, str]:
+    """A number beside the y axis; one that is too long for the margin begins at its left and reaches into the chart."""
+    text = _tick(value)
+    return (LEFT - 5, y, "end", text) if len(text) <= MARGIN else (0, y, "start", text)
+
+
+def _tick(value: float) -> str:
+    """`28,000`, `0.5`: no exponents, which few people read."""
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
 
 
 def _markers(markers: Sequence[Marker], x_range: tuple[float, float]) -> SafeString:

@@ -79,6 +79,11 @@ class StudyRun(models.Model):
         return f"{self.id} {self.name}"
 
     @property
+    def model_calls(self) -> int:
+        """How often the model was asked for a reaction. Probes ask it beside that."""
+        return self.answered + self.fallbacks
+
+    @property
     def silent(self) -> bool:
         """Has its runner, which writes something every few seconds, been still for some time? It is gone, or waits for
         a model."""

@@ -9,7 +9,7 @@ from agentlab.persona.events import Probed
 from agentlab.persona.ports import PortFailed, Ports
 from agentlab.persona.prompting import interview_prompt
 from agentlab.persona.rules import Ask, Rules
-from agentlab.persona.state import Persona, PersonaState
+from agentlab.persona.state import Persona, PersonaState, stance_text
 from agentlab.persona.values import clean
 
 _NUMBER = re.compile(r"(?<![\w.])[-+−]?(?:\d+(?:\.\d+)?|\.\d+)(?!\.?\w)")
@@ -46,7 +46,7 @@ def _field(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, ports:
     if failure:
         return Probed(ask.id, question, expected, failure, 1.0, drifted=False, answered=False)
     distance = 1.0 - _overlap(expected, given)
-    return Probed(ask.id, question, expected, given, distance, _beyond(distance, rules.drift_above))
+    return Probed(ask.id, question, expected, given, distance, beyond(distance, rules.drift_above))
 
 
 def _opinion(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, ports: Ports) -> Probed | None:
@@ -56,18 +56,19 @@ def _opinion(persona: Persona, state: PersonaState, ask: Ask, rules: Rules, port
     if first is None or held is None:
         return None
     question = f"What is your view on {ask.topic}, from -1 (against) to 1 (for)?"
-    given, failure = f"{held.stance:+.2f}", ""
+    given, failure = stance_text(held.stance), ""
     if ports.complete is not None:
         given, failure = _asked(persona, state, question, ports)
     said = None if failure else read_stance(given)
     if said is None:
-        return Probed(ask.id, question, f"{first.stance:+.2f}", failure or given, 1.0, drifted=False, answered=False)
+        return Probed(ask.id, question, stance_text(first.stance), failure or given, 1.0, drifted=False, answered=False)
     distance = abs(said - first.stance) / 2.0
-    return Probed(ask.id, question, f"{first.stance:+.2f}", given, distance, _beyond(distance, rules.drift_above))
+    return Probed(ask.id, question, stance_text(first.stance), given, distance, beyond(distance, rules.drift_above))
 
 
-def _beyond(distance: float, limit: float) -> bool:
-    """Not by what binary fractions add: 0.1 is 0.15 from -0.2 on a scale of two, not a hair more."""
+def beyond(distance: float, limit: float) -> bool:
+    """Does this distance count as drift? Not by what binary fractions add: 0.1 is 0.15 from -0.2 on a scale of two, not
+    a hair more."""
     return round(distance - limit, 9) > 0
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agentlab.persona.rules import Rules
-from agentlab.persona.state import Belief, MemoryEvent, Persona, Presentation
+from agentlab.persona.state import Belief, MemoryEvent, Persona, Presentation, stance_text
 
 
 def about(persona: Persona, beliefs: Sequence[Belief], minds: Sequence[MemoryEvent]) -> list[str]:
@@ -12,7 +12,7 @@ def about(persona: Persona, beliefs: Sequence[Belief], minds: Sequence[MemoryEve
     lines += [f"- {field}: {_spelled(value)}" for field, value in sorted(persona.profile.items())]
     if beliefs:
         lines += ["", "Views, from -1 (against) to 1 (for):"]
-        lines += [f"- {belief.topic}: {belief.stance:+.2f}" for belief in beliefs]
+        lines += [f"- {belief.topic}: {stance_text(belief.stance)}" for belief in beliefs]
     if minds:
         lines += ["", "What comes to mind:"]
         lines += [f"- {memory.text}" for memory in minds]
@@ -28,7 +28,9 @@ def reaction_prompt(
     if shown.social_proof:
         lines += [f"{shown.social_proof} others have reacted to it."]
     if shown.stances:
-        lines += ["", "It argues:"] + [f"- {topic}: {stance:+.2f}" for topic, stance in sorted(shown.stances.items())]
+        lines += ["", "It argues:"] + [
+            f"- {topic}: {stance_text(stance)}" for topic, stance in sorted(shown.stances.items())
+        ]
     lines += ["", "You may: " + ", ".join(action.name for action in rules.actions)]
     lines += [
         'Answer with one JSON object: {"action": one of these, "text": what you write or null,'

@@ -16,6 +16,7 @@ from agentlab.persona.state import Belief, MemoryEvent, PersonaState, read_state
 from agentlab.persona.values import Invalid
 
 DRAWN = 60  # personas whose lines are drawn; more make a chart that nobody can read
+LOOKED_AT = 400  # reactions in which a reason is looked for
 COLUMNS = 150  # turns that a chart has points for
 
 
@@ -115,6 +116,19 @@ def reactions(run: StudyRun, number: int | None = None) -> dict[str, dict[int, i
     ):
         counted.setdefault(action, {})[turn] = count
     return counted
+
+
+def first_fallback(run: StudyRun) -> str:
+    """Why arithmetic had to answer for the model, as the first such reaction tells; "" where there is none among the
+    first reactions."""
+    if not run.fallbacks:
+        return ""
+    rows = TraceEvent.objects.filter(run=run, kind="reacted", persona__lt=LOOKED_AT)
+    for payload in rows.order_by("persona", "turn").values_list("payload", flat=True)[:LOOKED_AT]:
+        reacted = readable(payload)
+        if isinstance(reacted, Reacted) and reacted.fallback:
+            return reacted.fallback
+    return ""
 
 
 def counts_by_persona(run: StudyRun, numbers: Iterable[int]) -> dict[int, dict[str, int]]:

@@ -7,8 +7,11 @@ from itertools import pairwise
 from statistics import median
 
 from agentlab.common.charts import LineChart, Marker, Series
-from agentlab.persona.events import Reacted
+from agentlab.common.numbers import amount, counted
+from agentlab.persona.events import Probed, Reacted
 from agentlab.persona.importance import acted, by_rule, moved
+from agentlab.persona.models import StudyRun
+from agentlab.persona.probes import beyond
 from agentlab.persona.reaction import Appraisal, Grounds, choose, grounds, odds
 from agentlab.persona.reading import Trajectories
 from agentlab.persona.rules import Rules
@@ -45,7 +48,7 @@ def belief_chart(
     about = f"Stance of {len(lines)} personas by turn, from -1 against to 1 for; the median ends at {_number(last)}."
     if not several:
         about = f"Stance by turn, from -1 against to 1 for; it ends at {_number(last)}."
-    return LineChart(topic, series, about, (-1.0, 1.0), (0.0, float(found.turns[-1] or 1)), "turn", markers)
+    return LineChart(topic, series, about, (-1.0, 1.0), (0.0, float(found.turns[-1] or 1)), "turn", "stance", markers)
 
 
 def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
@@ -79,10 +82,18 @@ def reaction_charts(counted: dict[str, dict[int, int]], turns: Sequence[int]) ->
     for action, counts in binned.items():
         total = sum(counts)
         points = [(float(turn), float(count)) for turn, count in zip(turns[1:], counts, strict=True)]
-        about = f"How many did this, by turn: {total} in all, {most} the most of any action in a point."
+        about = f"How many did this, by turn: {total:,} in all, {most:,} the most of any action in a point."
         x_range = (0.0, float(turns[-1] or 1))
         charts.append(
-            LineChart(f"{action} · {total}", [Series(action, points)], about, (0.0, float(most)), x_range, "turn")
+            LineChart(
+                f"{action} · {total:,}",
+                [Series(action, points)],
+                about,
+                (0.0, float(most)),
+                x_range,
+                "turn",
+                "reactions",
+            )
         )
     return charts
 
@@ -90,7 +101,7 @@ def reaction_charts(counted: dict[str, dict[int, int]], turns: Sequence[int]) ->
 def reaction_table(counted: dict[str, dict[int, int]], turns: Sequence[int]) -> Table:
     actions = sorted(counted)
     binned = [_binned(counted[action], turns) for action in actions]
-    rows = [[str(turn), *map(str, counts)] for turn, *counts in zip(turns[1:], *binned, strict=True)]
+    rows = [[str(turn), *map(amount, counts)] for turn, *counts in zip(turns[1:], *binned, strict=True)]
     return Table(["turn", *actions], rows[:ROWS], max(0, len(rows) - ROWS)) if actions else Table(["turn"], [])
 
 
@@ -142,13 +153,34 @@ def derived(page: TurnPage, rules: Rules | None) -> Derived | None:
     return Derived(found, felt, acted(action), moved(change))
 
 
+def model_calls(run: StudyRun) -> str:
+    """How many of the model's calls were of use, where any was not; "" where each was."""
+    if not run.fallbacks:
+        return ""
+    asked = counted(run.model_calls, "model call")
+    if not run.answered:
+        return f"None of {asked} was answered with a reaction: every reaction is arithmetic alone"
+    rest = (
+        f"{counted(run.fallbacks, 'reaction')} meant for the model {'is' if run.fallbacks == 1 else 'are'} arithmetic"
+    )
+    return f"{run.answered:,} of {asked} {'was' if run.answered == 1 else 'were'} answered with a reaction: {rest}"
+
+
 def distance(value: float, limit: float | None) -> str:
     """A probe's distance, `0.15`; with as many more digits as it takes to see whether it is beyond the limit."""
-    for digits in range(2, 17):
+    for digits in range(2, 10):  # `beyond` looks no further
         text = f"{value:.{digits}f}"
-        if limit is None or (float(text) > limit) == (value > limit):
+        if limit is None or (float(text) > limit) == beyond(value, limit):
             return text
     return repr(value)
+
+
+def measured(probed: Probed, limit: float | None) -> str:
+    """A probe's distance. One at the very limit that an older trace counts as drift, for what binary fractions added to
+    it, says so."""
+    text = distance(probed.distance, limit)
+    at_limit = limit is not None and probed.drifted and not beyond(probed.distance, limit)
+    return f"just beyond {text}" if at_limit else text
 
 
 def signed(value: float, digits: int = 2) -> str:
@@ -170,4 +202,4 @@ def _points(turns: Sequence[int], line: Iterable[float]) -> list[tuple[float, fl
 
 
 def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:+.3f}"
+    return "–" if math.isnan(value) else f"{round(value, 3) or 0.0:+.3f}"  # never -0.000

@@ -170,6 +170,11 @@ def beliefs_from(held: Mapping[str, tuple[float, float]]) -> tuple[Belief, ...]:
     return tuple(Belief(topic, *held[topic]) for topic in sorted(held))
 
 
+def stance_text(stance: float) -> str:
+    """`+0.40`; what rounds to nothing has no sign of its own, so never `-0.00`."""
+    return f"{round(stance, 2) or 0.0:+.2f}"
+
+
 _DECODER = msgspec.msgpack.Decoder(PersonaState)
 _PLACE = re.compile(r"\$\[5\]\[(\d+)\]")
 

@@ -3,6 +3,7 @@
 import math
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +65,20 @@ def test_bars_are_drawn_to_scale_and_stay_within_it() -> None:
 def test_a_bar_is_decoration_unless_it_has_words() -> None:
     assert 'aria-hidden="true"' in bar(1, 2)
     assert 'aria-label="half"' in bar(1, 2, "half")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(28_000.0, "28,000"), (433.0, "433"), (0.25, "0.25"), (-1.0, "-1"), (1234.5, "1,234"), (1e6, "1,000,000")],
+)
+def test_an_axis_is_written_without_exponents(value: float, told: str) -> None:  # VW-1
+    shown = line_chart(LineChart("x", [Series("a", [(0, 0), (1, 0)])], y_range=(min(0.0, value), max(0.0, value))))
+    assert f">{told}</text>" in shown
+    assert "e+" not in shown
+
+
+def test_an_axis_says_in_a_word_what_it_counts() -> None:  # VW-1
+    shown = line_chart(LineChart("x", [Series("a", [(0, 1), (1, 2)])], y_label="reactions <b>"))
+    assert 'transform="rotate(-90)"' in shown
+    assert ">reactions &lt;b&gt;</text>" in shown
+    assert "rotate" not in line_chart(LineChart("x", []))

@@ -13,6 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
 
+from agentlab.persona.adapters.complete_rules import RuleModel
 from agentlab.persona.management.commands.study import _Meter
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.runner import Progress
@@ -151,6 +152,29 @@ class TestInProcess:
         )
         told = _study("run", str(written(tmp_path, content)))[1]
         assert "openai:m is asked at most 3 times for reactions and 2 times by probes" in told
+
+    def test_a_model_that_never_answers_is_the_last_thing_that_is_said(self, tmp_path, monkeypatch) -> None:  # PE-8
+        monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+        monkeypatch.setattr("agentlab.persona.adapters.openai.RETRIES", 0)
+        path = str(written(tmp_path, study(tier_b={"budget": 3, "model": "openai:m", "above": 0.0})))
+        told = _study("run", path)[0].splitlines()  # it is complete: arithmetic decides where no model does
+        assert " complete: 6 turns, " in told[-2]
+        alone = "None of 3 model calls was answered with a reaction: every reaction is arithmetic alone"
+        assert told[-1] == f"{alone} (no answer: m: APIConnectionError)"
+        facts = _ran(path)
+        assert (facts["status"], facts["model_calls"], facts["answered"]) == ("complete", 3, 0)
+
+    def test_a_model_that_answers_now_and_then_is_told_with_how_often(self, tmp_path, monkeypatch) -> None:  # PE-8
+        answers = iter(["{}", '{"action": "like"}', "{}"])
+        monkeypatch.setattr(RuleModel, "complete", lambda model, prompt: next(answers))
+        path = str(written(tmp_path, study(tier_b={"budget": 3, "above": 0.0})))
+        told = _study("run", path)[0].splitlines()[-1]
+        rest = "2 reactions meant for the model are arithmetic (the answer names no permitted action)"
+        assert told == f"1 of 3 model calls was answered with a reaction: {rest}"
+
+    def test_where_every_call_is_answered_nothing_more_is_said(self, tmp_path) -> None:  # PE-8
+        path = str(written(tmp_path, study(tier_b={"budget": 3, "above": 0.0})))
+        assert "complete: 6 turns" in _study("run", path)[0].splitlines()[-1]
 
     def test_progress_tells_no_time_left_before_it_is_known(self, tmp_path) -> None:  # PE-4
         told = _study("run", str(written(tmp_path, crowd(2, 40))))[1]

@@ -558,7 +558,7 @@ def test_a_run_without_a_checkpoint_says_so(tmp_path, olga) -> None:  # PE-6
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="it reads SQLite's own plan")
-def test_a_studys_counts_and_drifts_are_read_from_indexes_and_not_from_the_whole_trace(run, olga) -> None:  # PF-6
+def test_a_studys_counts_and_drifts_are_read_from_indexes_and_not_from_the_whole_trace(run, olga) -> None:  # PE-3
     with CaptureQueriesContext(
         connection,
     ) as asked:
@@ -570,5 +570,23 @@ def test_a_studys_counts_and_drifts_are_read_from_indexes_and_not_from_the_whole
                 plans.append(" ".join(str(row[3]) for row in cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")))
     assert plans
     for plan in plans:
-        assert "study_trace_" in plan or "(run_id=? AND persona=?" in plan, plan
+        assert "study_trace_reacted" in plan or "study_trace_probed" in plan or "(run_id=? AND persona=?" in plan, plan
     assert sum("COVERING INDEX study_trace_" in plan for plan in plans) == 2  # the counts touch no event
+
+
+def test_a_study_whose_model_was_never_there_says_so_before_anything_else(tmp_path, olga, monkeypatch) -> None:  # PE-8
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
+    monkeypatch.setattr("agentlab.persona.adapters.openai.RETRIES", 0)
+    content = study(tier_b={"budget": 5, "model": "openai:m", "above": 0.0})
+    alone = Runner(create(read_study(written(tmp_path, content)), executor="a test", owner_id=olga.pk), Inline()).go()
+    html = _client(olga).get(reverse("study", args=[alone.pk])).content.decode()
+    said = "None of 5 model calls was answered with a reaction: every reaction is arithmetic alone."
+    assert f"{said} The first of them: no answer: m: APIConnectionError." in html
+    assert html.index(said) < html.index("Beliefs")
+    assert "COMPLETE" in html  # by the study's own rule: arithmetic decides where no model does
+    assert "asked 5 of at most 5 times, 0 answered" in html
+
+
+def test_a_study_whose_model_always_answered_has_no_such_warning(run, olga) -> None:  # PE-8
+    assert run.answered and not run.fallbacks
+    assert b"model calls" not in _client(olga).get(reverse("study", args=[run.pk])).content

@@ -2,11 +2,12 @@
 
 from django import template
 
-from agentlab.persona.showing import distance, signed
+from agentlab.persona.showing import distance, measured, signed
 
 register = template.Library()
 register.filter("signed", signed)
 register.filter("distance", distance)
+register.filter("measured", measured)
 
 
 @register.filter

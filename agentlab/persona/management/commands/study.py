@@ -21,7 +21,7 @@ from agentlab.common.commands import add_verb, owner_named
 from agentlab.common.local_site import prepare
 from agentlab.common.numbers import duration
 from agentlab.common.text import on_a_terminal
-from agentlab.persona import exporting, runs
+from agentlab.persona import exporting, reading, runs, showing
 from agentlab.persona.adapters import paid
 from agentlab.persona.executors import SHAPES, ExecutorError, open_workers
 from agentlab.persona.models import StudyPersona, StudyRun
@@ -137,6 +137,8 @@ class Command(BaseCommand):
             "failed": failed.count(),
             "turns": run.turns,
             "events": run.events,
+            "model_calls": run.model_calls,
+            "answered": run.answered,
             "trace_sha256": run.trace_sha256,
             "study_sha256": run.study_sha256,
         }
@@ -144,8 +146,11 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer))
         elif run.status != StudyRun.Status.STOPPED:
             self.stdout.write(
-                f"Study {run.pk} {run.status}: {run.turns} turns, {run.events} events, trace {run.trace_sha256}"
+                f"Study {run.pk} {run.status}: {run.turns:,} turns, {run.events:,} events, trace {run.trace_sha256}"
             )
+            if calls := showing.model_calls(run):
+                why = reading.first_fallback(run)
+                self.stdout.write(on_a_terminal(f"{calls}{f' ({why})' if why else ''}"))
         if run.status == StudyRun.Status.STOPPED:
             self.stderr.write(f"Stopped after {run.turns} turns. To go on: manage.py study resume {run.pk}")
             sys.exit(128 + (told[0] if told else signal.SIGINT))
