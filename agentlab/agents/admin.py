@@ -70,8 +70,8 @@ class TurnsAdmin(SearchesIds, ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         named = Agent.objects.filter(pk=OuterRef("agent_id")).values("name")[:1]
-        rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.annotate(agent_name=Subquery(named))
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(agent_name=Subquery(named))
+        return rows
 
     @admin.display(description="agent")
     def agent(self, row: Any) -> str:
