@@ -1,6 +1,7 @@
 """What our commands share: help that ends with examples, and whose the things are that one makes."""
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -27,6 +28,25 @@ def add_verb(verbs: Any, name: str, what: str, examples: str) -> ArgumentParser:
         name, help=what, description=what, epilog=f"examples:{examples}", formatter_class=RawDescriptionHelpFormatter
     )
     return parser
+
+
+def words(given: str) -> str:
+    """For `type=`: not empty, as of a variable that is not set; that would mean the folder one is in, or nothing."""
+    if not given.strip():
+        raise ArgumentTypeError("it is empty")
+    return given
+
+
+def path(given: str) -> Path:
+    """For `type=`: a path, of which an empty one is none."""
+    return Path(words(given))
+
+
+def number(given: str) -> int:
+    """For `type=`: the number that a run or a study has."""
+    if not (given.isascii() and given.isdigit() and len(given) < 100):
+        raise ArgumentTypeError(f"a number, as lists and pages give it, not {given[:40]!r}")
+    return int(given)
 
 
 def owner_named(name: str | None) -> int | None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.core.management import get_commands, load_command_class
+from django.core.management import CommandError, get_commands, load_command_class
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -150,3 +150,41 @@ def test_an_output_that_takes_nothing_is_one_line(tmp_path: Path, words: list[st
     with Path("/dev/full").open("w") as full:
         done = manage(*words, stdout=full.fileno(), **database)
     assert (done.returncode, done.stderr) == (1, "agentlab: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["up", "--ready-file", ""],
+        ["study", "run", ""],
+        ["study", "resume", "x"],
+        ["study", "verify", "-1"],
+        ["factory", "import", ""],
+        ["factory", "run", "x", "--context", ""],
+        ["factory", "run", "x", "--attach", " "],
+        ["factory", "run", "x", "--check", ""],
+    ],
+    ids=" ".join,
+)
+def test_what_a_variable_that_is_not_set_gives_is_refused_and_not_taken_for_something(words: list[str]) -> None:
+    # SF-4
+    parser = load_command_class(get_commands()[words[0]], words[0]).create_parser("manage.py", words[0])
+    with pytest.raises((CommandError, SystemExit), match=r"it is empty|a number, as lists|2"):
+        parser.parse_args(words[1:])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["study", "run"], ["study", "resume"], ["study", "verify"], ["study", "export"]]
+    + [["factory", "run"], ["factory", "import"], ["factory", "reconcile"]],
+    ids=" ".join,
+)
+def test_every_verb_has_examples_and_says_what_its_exit_code_means(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:  # SF-4
+    parser = load_command_class(get_commands()[words[0]], words[0]).create_parser("manage.py", words[0])
+    with pytest.raises(SystemExit):
+        parser.parse_args([*words[1:], "--help"])
+    told = capsys.readouterr().out
+    assert "examples:\n" in told
+    assert "exit code: 0 " in told

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentParser, ArgumentTypeError
 from contextlib import ExitStack, suppress
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -11,7 +10,7 @@ from django.db import DatabaseError
 
 from agentlab import local_run
 from agentlab.agents import demo
-from agentlab.common.commands import show_examples
+from agentlab.common.commands import path, show_examples
 from agentlab.local import make_private
 from agentlab.local_run import UpError
 from agentlab.private_redis import PrivateRedisError
@@ -44,7 +43,7 @@ class Command(BaseCommand):
         parser.add_argument("--reset-passwords", action="store_true", help="new passwords for the demo users")
         parser.add_argument(
             "--ready-file",
-            type=Path,
+            type=path,
             metavar="PATH",
             help="write url, users and service key as JSON once the site answers; resets the passwords",
         )

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from agentlab.common.commands import add_verb, owner_named
+from agentlab.common.commands import add_verb, owner_named, words
 from agentlab.common.local_site import prepare
 from agentlab.common.numbers import counted
 from agentlab.common.text import first_line, on_a_terminal
@@ -45,6 +45,7 @@ IMPORT_EXAMPLES = """
 
 The same file twice changes nothing; one that has grown gives its new turns. No file is ever written to.
 exit code: 0 all imported · 1 some were not, each named in a line · 2 wrong words · 130 interrupted"""
+NO_OWNER = "These runs have no owner: only operators see them. Import again with --owner USER for runs of that user's."
 RECONCILE_EXAMPLES = """
   manage.py factory reconcile --dry-run
   manage.py factory reconcile --json
@@ -65,16 +66,18 @@ class Command(BaseCommand):
         kind.add_argument("--file", dest="force", action="store_const", const="file", help="REQUEST is a path")
         run.add_argument("--workflow", default="build", choices=sorted(WORKFLOWS), help="default: build")
         run.add_argument("--provider", default="rehearsal", metavar="NAME", help="rehearsal (default), openai:NAME, pi")
-        run.add_argument("--context", metavar="DIR", help="a folder whose files the agent may read")
-        run.add_argument("--attach", metavar="FILE", action="append", default=[], help="a text or image to send along")
+        run.add_argument("--context", type=words, metavar="DIR", help="a folder whose files the agent may read")
+        run.add_argument(
+            "--attach", type=words, metavar="FILE", action="append", default=[], help="text or image to send"
+        )
         run.add_argument("--owner", metavar="USER", help="whose run this is; without one only operators see it")
-        run.add_argument("--check", metavar="CMD", help="a shell command that must succeed after the work")
+        run.add_argument("--check", type=words, metavar="CMD", help="a shell command that must succeed after the work")
         run.add_argument("--json", action="store_true", help="the last line is a JSON object: run, state, attempts")
         bring = add_verb(
             verbs, "import", "read session files as runs: pi, Claude Code, inspect, older traces", IMPORT_EXAMPLES
         )
         bring.add_argument(
-            "files", metavar="FILE", nargs="+", help="a session file; its format is found from its content"
+            "files", type=words, metavar="FILE", nargs="+", help="a session file; its format is found from its content"
         )
         bring.add_argument("--owner", metavar="USER", help="whose runs these are; without one only operators see them")
         bring.add_argument("--json", action="store_true", help="a JSON object a file, a line each")
@@ -129,15 +132,19 @@ class Command(BaseCommand):
 
     def _import(self, **options: Any) -> None:
         owner = owner_named(options["owner"])
-        refused = []
+        refused, brought = [], False
         for name in options["files"]:
             for report in _reports(name, owner):
                 if report.error:
                     refused.append(on_a_terminal(f"{report.file}: {report.error}"))
+                brought = brought or bool(report.runs)
                 if options["json"]:
                     self.stdout.write(json.dumps(report.as_json()))
                 elif not report.error:
                     self.stdout.write(_imported(report))
+        if brought and owner is None:
+            out = self.stderr if options["json"] else self.stdout
+            out.write(NO_OWNER)
         if refused:
             raise CommandError("\n".join(refused))
 
@@ -232,11 +239,13 @@ def _counted(report: Reconciled) -> str:
 
 def _imported(report: FileReport) -> str:
     counts = report.counts
-    runs = ", ".join(map(str, report.runs)) or "none"
+    pages = " ".join(f"/factory/runs/{run_id}" for run_id in report.runs) or "no run"
+    brought = f"attempts: {report.new} new, {report.changed} changed, {report.unchanged} as before"
+    if not report.new and not report.changed:
+        brought = f"nothing new ({counted(report.unchanged, 'attempt')} as before)"
     return on_a_terminal(
         f"{report.file}: {report.format}; {counts.records} records: {counts.shown} shown, {counts.hidden} hidden, "
-        f"{counts.damaged} damaged, {counts.unknown} unknown; attempts: {report.new} new, {report.changed} changed, "
-        f"{report.unchanged} as before; run {runs}"
+        f"{counts.damaged} damaged, {counts.unknown} unknown; {brought}: {pages}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`manage.py study`: run, resume, verify, export."""
+"""`manage.py study`: run, resume, verify, export, delete."""
 
 import json
 import os
@@ -9,7 +9,6 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -17,11 +16,11 @@ from django.core.management import BaseCommand, CommandError
 from django.core.management.base import OutputWrapper
 from django.db import DatabaseError
 
-from agentlab.common.commands import add_verb, owner_named
+from agentlab.common.commands import add_verb, number, owner_named, path
 from agentlab.common.local_site import prepare
 from agentlab.common.numbers import duration
 from agentlab.common.text import on_a_terminal
-from agentlab.persona import exporting, reading, runs, showing
+from agentlab.persona import exporting, reading, removing, runs, showing
 from agentlab.persona.adapters import paid
 from agentlab.persona.executors import SHAPES, ExecutorError, open_workers
 from agentlab.persona.models import StudyPersona, StudyRun
@@ -52,16 +51,25 @@ VERIFY_EXAMPLES = """
 exit code: 0 the same · 1 it differs, or is being written to"""
 EXPORT_EXAMPLES = """
   manage.py study export 3 > study-3.jsonl
-  manage.py study export 3 | head -1        the study itself; then each event"""
+  manage.py study export 3 | head -1        the study itself; then each event
+
+exit code: 0 written, as far as it was read · 1 refused · 2 wrong words"""
+
+DELETE_EXAMPLES = """
+  manage.py study delete 3          says what goes, and asks
+  manage.py study delete 3 --yes
+
+A study that is running is refused: stop it first. It goes whole or not at all.
+exit code: 0 deleted · 1 refused, or not confirmed · 2 wrong words · 130 Ctrl-C"""
 
 
 class Command(BaseCommand):
-    help = "Runs studies of personas, goes on with them, verifies and exports their traces."
+    help = "Runs studies of personas, goes on with them, verifies, exports and deletes their traces."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | resume | verify | export")
+        verbs = parser.add_subparsers(dest="verb", required=True, metavar="run | resume | verify | export | delete")
         run = add_verb(verbs, "run", "run a study file (YAML or JSON)", RUN_EXAMPLES)
-        run.add_argument("file", type=Path, metavar="FILE", help="its keys: agentlab/persona/README.md")
+        run.add_argument("file", type=path, metavar="FILE", help="its keys: agentlab/persona/README.md")
         run.add_argument("--owner", metavar="USER", help="whose study it is; without one only operators see it")
         resume = add_verb(verbs, "resume", "go on with a study that was stopped or killed", RESUME_EXAMPLES)
         for verb in (run, resume):
@@ -77,8 +85,10 @@ class Command(BaseCommand):
         check = add_verb(verbs, "verify", "replay the trace and compare with the checkpoints", VERIFY_EXAMPLES)
         check.add_argument("--json", action="store_true", help="one line of JSON on standard output")
         export = add_verb(verbs, "export", "write the study as lines of JSON to standard output", EXPORT_EXAMPLES)
-        for verb in (resume, check, export):
-            verb.add_argument("id", type=int, metavar="NUMBER", help="the study's number, as `run` and /personas say")
+        delete = add_verb(verbs, "delete", "delete a study and its whole trace, for good", DELETE_EXAMPLES)
+        delete.add_argument("--yes", action="store_true", help="do not ask; needed where there is no terminal")
+        for verb in (resume, check, export, delete):
+            verb.add_argument("id", type=number, metavar="NUMBER", help="the study's number, as `run` says it")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -174,6 +184,25 @@ class Command(BaseCommand):
             where = f"{found.persona}, turn {found.turn}, event {found.sequence}: " if found.turn >= 0 else ""
             where = where or (f"{found.persona}: " if found.persona else "")
             raise CommandError(on_a_terminal(f"study {run.pk} differs. {where}{found.what}"))
+
+    def _delete(self, options: dict[str, Any]) -> None:
+        prepare()
+        run = runs.stored(options["id"])
+        removing.check(run)
+        holds = removing.holds(run)
+        if not options["yes"]:
+            self._ask(f"Study {run.pk}: {on_a_terminal(run.name)}, {holds}. It cannot be had back.")
+        removing.remove(run, None)
+        self.stdout.write(f"Study {run.pk} is deleted: {holds}")
+
+    def _ask(self, what: str) -> None:
+        if not sys.stdin.isatty():
+            raise CommandError("nobody can be asked here: --yes says that it is meant")
+        self.stderr.write(what)
+        self.stderr.write("Delete it? [y/N] ", ending="")
+        self.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise CommandError("nothing is deleted")
 
     def _export(self, options: dict[str, Any]) -> None:
         prepare()
