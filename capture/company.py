@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentlab.agents.models import Agent
+from agentlab.common.access import User, owned
 from capture.parts import arguments_of
 from capture.reading import Hand
 
@@ -46,11 +47,12 @@ def _mappings(value: Any) -> list[Mapping[Any, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def names_of(agent_ids: Iterable[str]) -> dict[str, str]:
+def names_of(agent_ids: Iterable[str], owner: User | None = None) -> dict[str, str]:
     """What people call these agents, with the id as well where two share a name; one that is not known here goes by
-    its id. One query."""
+    its id, and with `owner` everybody else's does too. One query."""
     ids = set(agent_ids)
-    known = dict(Agent.objects.filter(id__in=ids).values_list("id", "name"))
+    agents = Agent.objects.filter(id__in=ids)
+    known = dict((agents if owner is None else owned(agents, owner)).values_list("id", "name"))
     shown = {agent_id: known.get(agent_id, agent_id) for agent_id in ids}
     often = Counter(shown.values())
     return {

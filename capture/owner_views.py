@@ -139,7 +139,7 @@ def _hand_context(request: HttpRequest, agent: Agent, asked: tuple[str, int, str
     table_id, hand_number, find = asked
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
     audit_opened(request.user, found)
-    panel = present_hand(found, setting_for(found, _links(agent, find)))
+    panel = present_hand(found, setting_for(found, _links(agent, find), request.user))
     scope = {"table": table_id, "hand": str(hand_number)}
     kept_turns = sum(view.kept for view in found.turns)
     to_keep = sum(view.turn is not None and not view.kept for view in found.turns)

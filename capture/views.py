@@ -14,7 +14,7 @@ from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentlab.agents.models import Agent
-from agentlab.common.access import User, operators_only
+from agentlab.common.access import User, is_operator, operators_only
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
@@ -41,14 +41,15 @@ def agent_named(text: str) -> str:
     return found[0] if len(found) == 1 else text
 
 
-def setting_for(hand: Hand, links: TurnLinks) -> Setting:
-    """Operators and owners are told everybody's name: who sat at the table is no secret of anybody's."""
+def setting_for(hand: Hand, links: TurnLinks, user: User) -> Setting:
+    """An operator is told everybody's name, an owner those of the own agents: rivals go by their ids, as the table
+    tells them."""
     spoken_of = company(hand)
     return Setting(
         links,
         now=datetime.now(UTC),
         ttl=_lifetime(),
-        names=names_of(spoken_of.named),
+        names=names_of(spoken_of.named, owner=None if is_operator(user) else user),
         seated=spoken_of.seated,
         find=links.find,
         notes=notes_on,
@@ -102,7 +103,7 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
     audit_opened(user, hand)
     links = TurnLinks(OPERATORS_PAGE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
-    shown = present_hand(hand, setting_for(hand, links))
+    shown = present_hand(hand, setting_for(hand, links, user))
     if agent_id and not hand.turns and hand.buffer_answered:  # the hand itself may well be there
         name = names_of([agent_id])[agent_id]
         shown = replace(shown, empty=f"No turn of {name} is known in this hand. Without an agent, all are shown.")
@@ -193,7 +194,7 @@ def show_part(request: HttpRequest, query: Mapping[str, str], links: TurnLinks) 
     except BadQuestion as error:
         return _answer(request, "capture/_gone.html", {"absence": str(error), "heading": "No such part"}, 400)
     audit_opened(request.user, hand)
-    setting = setting_for(hand, links)
+    setting = setting_for(hand, links, request.user)
     name, whole = query.get("part", ""), query.get("all") == "1"
     found = turnparts.find_part(hand, asked.action_index, name, setting, whole=whole)
     context = {**found.context, "heading": found.heading, "tools": found.tools, **_way_back(asked, found.anchor, links)}
@@ -251,9 +252,9 @@ def keep(request: HttpRequest) -> HttpResponse:
         if asked.hand_number is None:
             raise BadQuestion("Which hand?")
         place = (asked.table_id, asked.hand_number)
-        agent_ids = [asked.agent_id] if asked.agent_id else _all_keepable(source, *place, links)
+        agent_ids = [asked.agent_id] if asked.agent_id else _all_keepable(request.user, source, *place, links)
         outcomes, status = keep_hand(source, *place, agent_ids, names=names_of(agent_ids), actor=request.user)
-        panel = _panel(source, *place, links)
+        panel = _panel(request.user, source, *place, links)
     except SourceError as error:
         return _plain(str(error), error.status)
     except BadQuestion as error:
@@ -267,13 +268,13 @@ def keep(request: HttpRequest) -> HttpResponse:
     return redirect(links.hand(*place))
 
 
-def _panel(source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
+def _panel(user: User, source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> HandPanel:
     hand = source.read_hand_all(table_id, hand_number)
-    return present_hand(hand, setting_for(hand, links))
+    return present_hand(hand, setting_for(hand, links, user))
 
 
-def _all_keepable(source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> list[str]:
-    return [agent.id for agent in _panel(source, table_id, hand_number, links).keepable]
+def _all_keepable(user: User, source: HandSource, table_id: str, hand_number: int, links: TurnLinks) -> list[str]:
+    return [agent.id for agent in _panel(user, source, table_id, hand_number, links).keepable]
 
 
 @operators_only

@@ -164,11 +164,12 @@ def test_a_hand_shows_the_turns_of_this_agent_alone(client: Client) -> None:  # 
     assert "nit.T-1" not in said
 
 
-def test_everybody_an_owner_reads_of_has_their_name(client: Client, ann: User) -> None:  # VW-7
+def test_an_owner_reads_names_of_all_their_agents_and_rivals_ids(client: Client, ann: User) -> None:  # VW-7, SF-1
     Agent.objects.create(id="bluffy", name="Bluffy", owner=ann)
     write(stories.turn("rocky", 0, hand=HAND, table=TABLE))
     said = page(client, "/agents/rocky/hand", **WHERE)
-    assert "Nit calls 2 → Rocky raises to 8 → Bluffy calls 8" in said
+    assert "nit calls 2 → Rocky raises to 8 → Bluffy calls 8" in said
+    assert "Nit" not in said
 
 
 def test_an_owners_page_touches_no_key_of_a_rival(client: Client, capture_redis: redis.Redis) -> None:  # RD-3
