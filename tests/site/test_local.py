@@ -12,7 +12,7 @@ import psutil
 import pytest
 import redis
 
-from agentlab import local, private_redis
+from agentlab import local, local_run, private_redis
 from agentlab.local_run import UpError, capture_redis
 from agentlab.private_redis import PrivateRedis, PrivateRedisError
 from agentlab.ready import ReadyFile, ReadyFileError
@@ -168,3 +168,11 @@ def test_a_redis_that_is_named_in_whatever_way_is_used_and_none_is_started(setti
     with pytest.raises(UpError, match="no Redis answers there") as refused, capture_redis():
         pass
     assert "hunter2" not in str(refused.value)
+
+
+def test_hosts_that_stood_in_a_file_are_handed_to_the_site_once(monkeypatch: pytest.MonkeyPatch) -> None:  # SF-6
+    monkeypatch.setenv("ALLOWED_HOSTS_FILE", "/etc/agentlab/hosts")
+    with local_run.listen("127.0.0.1", 0) as listener:
+        handed = local_run._environment(listener)
+    assert "ALLOWED_HOSTS_FILE" not in handed
+    assert "127.0.0.1" in handed["ALLOWED_HOSTS"].split(",")

@@ -174,17 +174,18 @@ def test_what_a_variable_that_is_not_set_gives_is_refused_and_not_taken_for_some
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["study", "run"], ["study", "resume"], ["study", "verify"], ["study", "export"]]
-    + [["factory", "run"], ["factory", "import"], ["factory", "reconcile"]],
-    ids=" ".join,
+    ("command", "verb"),
+    [
+        *(("study", verb) for verb in ("run", "resume", "verify", "export")),
+        *(("factory", verb) for verb in ("run", "import", "reconcile")),
+    ],
 )
 def test_every_verb_has_examples_and_says_what_its_exit_code_means(
-    words: list[str], capsys: pytest.CaptureFixture[str]
+    command: str, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:  # SF-4
-    parser = load_command_class(get_commands()[words[0]], words[0]).create_parser("manage.py", words[0])
+    parser = load_command_class(get_commands()[command], command).create_parser("manage.py", command)
     with pytest.raises(SystemExit):
-        parser.parse_args([*words[1:], "--help"])
+        parser.parse_args([verb, "--help"])
     told = capsys.readouterr().out
     assert "examples:\n" in told
     assert "exit code: 0 " in told

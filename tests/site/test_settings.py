@@ -98,6 +98,7 @@ STRONG = {
         ("LOG_LEVEL", "LOUD"),
         ("DEBUG", "perhaps"),
         ("CAPTURE_TTL_SECONDS", "0"),
+        ("SECRET_KEY_FILE", "/nowhere"),  # beside SECRET_KEY: which of them would be meant?
     ],
 )
 def test_a_setting_that_cannot_be_read_is_said_in_one_line_without_secrets(name: str, value: str) -> None:  # SF-4
