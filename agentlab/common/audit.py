@@ -1,4 +1,5 @@
-"""The audit trail: who kept, un-kept, whispered, withdrew, and which operator opened whose hand."""
+"""The audit trail: who kept, un-kept, whispered, withdrew, and which operator opened whose hand, and who deleted a
+study."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -9,6 +10,7 @@ from agentlab.common.access import User
 from agentlab.common.models import AuditEntry, Deed
 
 SERVICE = "service"
+COMMAND = "command line"
 
 
 def record(
@@ -19,13 +21,15 @@ def record(
     table_id: str = "",
     hand_number: int | None = None,
     detail: str = "",
+    nobody: str = SERVICE,
 ) -> None:
-    """One entry for each agent, in one statement. `actor` is None where another process asked with the service key."""
+    """One entry for each agent (or `study 3`), in one statement. `actor` is None where `nobody` did it: another process
+    with the service key, or a command."""
     person = actor if actor is not None and actor.is_authenticated else None
     AuditEntry.objects.bulk_create(
         AuditEntry(
             actor_id=person.pk if person else None,
-            actor_name=person.get_username() if person else SERVICE,
+            actor_name=person.get_username() if person else nobody,
             deed=deed,
             agent_id=agent_id,
             table_id=table_id,

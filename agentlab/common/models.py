@@ -10,6 +10,7 @@ class Deed(models.TextChoices):
     UNKEPT = "unkept"
     WHISPERED = "whispered"
     WITHDREW = "withdrew"  # a whisper
+    DELETED = "deleted"  # a study
     OPENED = "opened"  # an operator looked at this agent's turns
 
 
@@ -17,9 +18,11 @@ class AuditEntry(models.Model):
     """One deed, written once and never changed. Names are copied, so that they outlast the account."""
 
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+")
-    actor_name = models.CharField(max_length=150, help_text="the user's name then, or “service” for the internal API")
+    actor_name = models.CharField(
+        max_length=150, help_text="the user's name then, “service” for the internal API, or “command line”"
+    )
     deed = models.CharField(max_length=10, choices=Deed)
-    agent_id = models.CharField(max_length=200)
+    agent_id = models.CharField(max_length=200, help_text="whose turns: an agent's id, or “study 3”")
     table_id = models.CharField(max_length=200, blank=True)
     hand_number = models.BigIntegerField(null=True)
     detail = models.CharField(max_length=200, blank=True, help_text="counts and outcomes, never content")

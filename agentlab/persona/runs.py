@@ -60,7 +60,8 @@ def create(study: Study, *, executor: str, owner_id: int | None = None) -> Study
     embedder, model = _identities(study)
     data = study.to_bytes()
     with transaction.atomic():
-        StudyDefinition.objects.get_or_create(sha256=study.sha256, defaults={"data": data})
+        # For update: who deletes the last run of the same file at this moment must not take it away from this one.
+        StudyDefinition.objects.select_for_update().get_or_create(sha256=study.sha256, defaults={"data": data})
         run = StudyRun.objects.create(
             owner_id=owner_id,
             name=study.name,
@@ -110,6 +111,11 @@ def claim(run_id: int, *, executor: str) -> StudyRun:
         StudyPersona.objects.filter(run=run_id).exclude(failed="").update(failed="")
     run.refresh_from_db()
     return run
+
+
+def is_running(run: StudyRun) -> bool:
+    """Does anybody go on with it now? One that was killed is marked as running, and is not."""
+    return run.status == StudyRun.Status.RUNNING and (_alive(run) or (run.runner == _me() and not run.silent))
 
 
 def _identities(study: Study) -> tuple[str, str]:

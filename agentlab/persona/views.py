@@ -12,19 +12,19 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, St
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import patch_vary_headers
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django_htmx.http import HttpResponseStopPolling
 
 from agentlab.common.charts import Marker
 from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock
-from agentlab.persona import exporting, reading, showing, verifying
+from agentlab.persona import exporting, reading, removing, showing, verifying
 from agentlab.persona.adapters import paid
 from agentlab.persona.events import Arrived, Snapshot
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.replaying import stored_events
-from agentlab.persona.runs import head_of
+from agentlab.persona.runs import RunError, head_of, is_running
 from agentlab.persona.state import MEMORY_TEXT
 from agentlab.persona.study import StudyHead
 from agentlab.persona.trace import fold
@@ -106,6 +106,22 @@ def verify(request: HttpRequest, number: int) -> HttpResponse:
         return render(request, "persona/_standing.html", _standing(run))
     messages.info(request, "The trace is being replayed. Reload to see what came out.")
     return redirect("study", number)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, number: int) -> HttpResponse:
+    """Says what goes and asks once; then the study is gone."""
+    run = _run(request, number)
+    if request.method == "POST":
+        try:
+            removing.remove(run, request.user)
+        except RunError as refusal:
+            messages.error(request, f"Not deleted: {refusal}.")
+            return redirect("study", number)
+        messages.success(request, f"Study {number} is deleted.")
+        return redirect("personas")
+    context = {"run": run, "holds": removing.holds(run), "runs": is_running(run)}
+    return render(request, "persona/delete.html", context)
 
 
 @require_safe

@@ -1,8 +1,10 @@
 """What is written beside the reading: a turn's charge, and a hand that is kept and let go of."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from itertools import count
+from pathlib import Path
 
 from django.utils import timezone
 
@@ -10,10 +12,17 @@ from agentlab.agents.charge import Charge, Outcome
 from agentlab.agents.ledger_rows import write
 from agentlab.agents.models import InferenceCharge
 from agentlab.common.models import AuditEntry
+from agentlab.persona.executors import Inline
+from agentlab.persona.models import TraceEvent
+from agentlab.persona.removing import remove
+from agentlab.persona.runner import Runner
+from agentlab.persona.runs import create
+from agentlab.persona.study import read_study
 from capture.pinning import pin, unpin
 from tests.load.pages import Page
 from tests.load.turns import BUSY
 from tests.load.world import HOT, World
+from tests.persona import making as studies
 
 NEW = "written-by-load"  # a table that the pages do not speak of
 
@@ -24,6 +33,7 @@ def all_writes(world: World) -> Iterator[Page]:
     yield Page("ledger: 100 outcomes", _outcomes(), _forget)
     yield Page("kept: a hand of one agent", lambda: _did(pin(HOT, 1, agent_id=BUSY, actor=None).pinned), _let_go)
     yield Page("kept: a hand, and let go of it", _unkeep)
+    yield Page("study: one run, and deleted", _run_and_delete, _forget_deletions)
 
 
 def _charging(turns: int) -> Callable[[], int]:
@@ -71,3 +81,16 @@ def _unkeep() -> int:
     """Keeping is in its time too: there must be something to let go of."""
     pin(HOT, 1, agent_id=BUSY, actor=None)
     return _did(unpin(HOT, 1, agent_id=BUSY, actor=None))
+
+
+def _run_and_delete() -> int:
+    """The run is in its time too: there must be something to delete, among the events of all other studies."""
+    with tempfile.TemporaryDirectory() as folder:
+        study = read_study(studies.written(Path(folder), studies.study(name=NEW)))
+    run = Runner(create(study, executor="inline"), Inline()).go()
+    remove(run, None)
+    return 500 if TraceEvent.objects.filter(run=run.pk).exists() else 200
+
+
+def _forget_deletions() -> None:
+    AuditEntry.objects.filter(deed="deleted").delete()

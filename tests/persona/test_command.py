@@ -111,7 +111,7 @@ class TestInProcess:
             _study("run", str(written(tmp_path, study(embedder="word2vec"))))
         assert not StudyRun.objects.exists()
 
-    @pytest.mark.parametrize("verb", ["run", "resume", "verify", "export"])
+    @pytest.mark.parametrize("verb", ["run", "resume", "verify", "export", "delete"])
     def test_help_shows_how_it_is_used(self, verb: str, capsys) -> None:  # SF-4
         with pytest.raises(SystemExit):
             call_command("study", verb, "--help")

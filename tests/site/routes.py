@@ -157,6 +157,11 @@ PERSONAS = {
         Ask("/personas/{study}/verify", "login", GONE, None, None, method="post"),
         Ask("/personas/{study}/verify", "login", 405, 405, 405),
     ],
+    # Posted by those alone who may not: for the others it is then gone.
+    "personas/<int:number>/delete": [
+        owners("/personas/{study}/delete"),
+        Ask("/personas/{study}/delete", "login", GONE, None, None, method="post"),
+    ],
     "personas/<int:number>/beliefs.csv": [owners("/personas/{study}/beliefs.csv")],
     "personas/<int:number>/trace.jsonl": [owners("/personas/{study}/trace.jsonl")],
     WHO: [owners("/personas/{study}/p/ada")],
