@@ -5,6 +5,7 @@ whose page it is; an operator may read along, and only the owner keeps and lets 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 from urllib.parse import urlencode
@@ -140,6 +141,8 @@ def _hand_context(request: HttpRequest, agent: Agent, asked: tuple[str, int, str
     found = hand_source().read_hand(table_id, hand_number, agent_id=agent.pk)
     audit_opened(request.user, found)
     panel = present_hand(found, setting_for(found, _links(agent, find), request.user))
+    if not found.turns and found.buffer_answered and found.lists_whole:  # the hand itself may well be there
+        panel = replace(panel, empty=f"No turn of {agent.name} is known in this hand.")
     scope = {"table": table_id, "hand": str(hand_number)}
     kept_turns = sum(view.kept for view in found.turns)
     to_keep = sum(view.turn is not None and not view.kept for view in found.turns)

@@ -1,5 +1,6 @@
 """The owner's pages over recorded turns: cards, hands, one hand, kept hands."""
 
+import re
 from datetime import timedelta
 from decimal import Decimal
 
@@ -304,6 +305,25 @@ def test_keeping_a_hand_puts_it_into_the_kept_list(client: Client) -> None:  # V
     assert set(AgentCallRecord.objects.values_list("agent_id", flat=True)) == {"rocky"}
     kept = page(client, "/agents/rocky/kept")
     assert (f"{TABLE}:{HAND}" in kept, "Kept until you delete it." in kept) == (True, True)
+    delete = re.search(r'<a href="([^"]+)" aria-label="Delete the kept turns', kept)
+    assert delete
+    assert "Delete 2 kept turns" in client.get(delete[1].replace("&amp;", "&")).content.decode()
+
+
+def test_an_operator_is_told_that_the_owner_deletes_what_is_kept(client: Client) -> None:  # VW-7
+    play([turn("rocky", 0)])
+    client.post("/agents/rocky/keep", WHERE)
+    client.force_login(User.objects.create_user("operator", is_staff=True))
+    for said in (page(client, "/agents/rocky/hand", **WHERE), page(client, "/agents/rocky/kept")):
+        assert "until the owner deletes it." in said
+        assert "unkeep" not in said
+
+
+def test_a_hand_that_an_agent_had_no_turn_in_is_not_said_to_be_unknown(client: Client) -> None:  # RD-3, VW-9
+    play([turn("nit", 0)])
+    said = page(client, "/agents/rocky/hand", **WHERE)
+    assert "No turn of Rocky is known in this hand." in said
+    assert "No such hand" not in said
 
 
 def test_keeping_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
@@ -312,7 +332,7 @@ def test_keeping_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
     said = response.content.decode()
     assert_valid_html(response)
     assert "Rocky: kept 1 turn" in said
-    assert ("Stop keeping it" in said, "Keep this hand" in said) == (True, False)
+    assert ("Delete it" in said, "Keep this hand" in said) == (True, False)
     assert 'id="status"' in said
 
 
@@ -337,7 +357,7 @@ def test_letting_go_asks_first_and_tells_the_truth(client: Client) -> None:  # V
     play([turn("rocky", 0)])
     client.post("/agents/rocky/keep", WHERE)
     question = page(client, "/agents/rocky/unkeep", **WHERE)
-    assert ("will be let go" in question, AgentCallRecord.objects.count()) == (True, 1)
+    assert ("will be deleted" in question, AgentCallRecord.objects.count()) == (True, 1)
     assert "1 turn no longer kept." in client.post("/agents/rocky/unkeep", WHERE, follow=True).content.decode()
     assert AgentCallRecord.objects.count() == 0
     assert "Nothing of it was kept." in client.post("/agents/rocky/unkeep", WHERE, follow=True).content.decode()

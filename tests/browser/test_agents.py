@@ -40,8 +40,8 @@ def test_from_the_cards_to_a_kept_hand_and_back(site: Site, owner: User, story: 
     assert AgentCallRecord.objects.count() == 3
     page.get_by_role("link", name="Kept", exact=True).click()
     page.get_by_role("link", name="T-4:184").click()
-    page.get_by_role("link", name="Stop keeping it").click()
-    page.get_by_role("button", name="Let go of 3 turns").click()
+    page.get_by_role("link", name="Delete them").click()
+    page.get_by_role("button", name="Delete 3 kept turns").click()
     expect(page.locator("main")).to_contain_text("3 turns no longer kept.")
     assert AgentCallRecord.objects.count() == 0
 

@@ -148,7 +148,7 @@ def test_after_keeping_the_page_says_how_much_is_kept_at_once_and_on_every_visit
     assert ("<span>expires in 23 h</span>" in before, ">kept " in before) == (True, False)
     for said in (keep(client, "rocky"), client.get("/agent-capture", HAND).content.decode()):
         assert "<span>kept 1 of 2 turns</span><span>the rest expires in 23 h</span>" in said
-        assert "1 turn of Rocky, until somebody lets go." in said
+        assert "1 turn of Rocky, until deleted." in said
     assert 'id="hand-facts" hx-swap-oob="true"' in keep(client, "nit")
     after = client.get("/agent-capture", HAND).content.decode()
     assert ("<span>kept 2 of 2 turns</span>" in after, "expires in" in after) == (True, False)
