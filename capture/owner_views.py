@@ -1,7 +1,7 @@
 """The owner's pages that need recorded turns: the cards, an agent's hands, one hand, what is kept.
 
 They are here and not in the room of agents because that room knows nothing of capture. Every read names the one agent
-whose page it is; an operator may read along, and only the owner keeps and lets go.
+whose page it is; an operator may read along, and only the owner keeps and deletes.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentlab.agents.models import Agent
@@ -191,13 +192,15 @@ def keep(request: HttpRequest, agent: Agent) -> HttpResponse:
         return render(request, "agents/_kept.html", context, status=status)
     for outcome in said:
         messages.add_message(request, messages.SUCCESS if outcome.kept else messages.WARNING, plain(outcome.text))
-    return redirect(_links(agent).hand(asked[0], asked[1]))
+    back = request.POST.get("back", "")  # the list that it was kept from
+    inside = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if inside else _links(agent).hand(asked[0], asked[1]))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @agent_page(owned)
 def unkeep(request: HttpRequest, agent: Agent) -> HttpResponse:
-    """Asks once, then lets go: what has left the buffer is then gone for good."""
+    """Asks once, then deletes: what has left the buffer is then gone for good."""
     table_id, hand_number, _ = _asked((request.POST if request.method == "POST" else request.GET).dict())
     if request.method == "POST":
         removed = hand_source().unpin(table_id, hand_number, agent_id=agent.pk, actor=request.user)

@@ -132,7 +132,7 @@ def _neighbours(source: HandSource, table_id: str, number: int) -> dict[str, Any
 
 
 def _kept_context(hand: HandPanel) -> dict[str, Any]:
-    """Whose kept turns an operator may let go of: nobody else can. What has an owner is the owner's to let go of."""
+    """Whose kept turns an operator may delete: nobody else can. What has an owner is the owner's to delete."""
     ids = [agent.id for agent in hand.keepers]
     owned = set(Agent.objects.filter(id__in=ids).values_list("id", flat=True)) if ids else set()
     return {
@@ -280,7 +280,7 @@ def _all_keepable(user: User, source: HandSource, table_id: str, hand_number: in
 @operators_only
 @require_http_methods(["GET", "HEAD", "POST"])
 def unkeep(request: HttpRequest) -> HttpResponse:
-    """Asks once, then lets go of the kept turns of an agent that is nobody's here: no owner's page could."""
+    """Asks once, then deletes the kept turns of an agent that is nobody's here: no owner's page could."""
     try:
         asked = asked_hand((request.POST if request.method == "POST" else request.GET).dict())
         if asked.hand_number is None or not asked.agent_id:

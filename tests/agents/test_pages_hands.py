@@ -326,6 +326,23 @@ def test_a_hand_that_an_agent_had_no_turn_in_is_not_said_to_be_unknown(client: C
     assert "No such hand" not in said
 
 
+def test_who_keeps_a_hand_in_the_list_stays_in_the_list(client: Client) -> None:  # VW-5
+    play([turn("rocky", 0)])
+    listed = page(client, "/agents/rocky")
+    back = re.search(r'name="back" value="([^"]+)"', listed)
+    assert back
+    response = client.post("/agents/rocky/keep", WHERE | {"back": back[1]}, follow=True)
+    assert response.redirect_chain == [("/agents/rocky", 302)]
+    assert ("Rocky: kept 1 turn" in response.content.decode(), "1 KEPT" in response.content.decode()) == (True, True)
+
+
+@pytest.mark.parametrize("elsewhere", ["https://elsewhere.example/", "//elsewhere.example/", "javascript:alert(1)", ""])
+def test_nobody_is_led_elsewhere_by_keeping(client: Client, elsewhere: str) -> None:  # SF-1
+    play([turn("rocky", 0)])
+    response = client.post("/agents/rocky/keep", WHERE | {"back": elsewhere})
+    assert response["Location"].startswith("/agents/rocky/hand?")
+
+
 def test_keeping_through_htmx_answers_in_place(client: Client) -> None:  # VW-5
     play([turn("rocky", 0)])
     response = client.post("/agents/rocky/keep", WHERE, headers=HTMX)
