@@ -16,6 +16,7 @@ from agentlab.persona.state import Belief, MemoryEvent, PersonaState, read_state
 from agentlab.persona.values import Invalid
 
 DRAWN = 60  # personas whose lines are drawn; more make a chart that nobody can read
+OTHERS = 100  # studies that one can be compared with from its page; any two by their numbers
 LOOKED_AT = 400  # reactions in which a reason is looked for
 COLUMNS = 150  # turns that a chart has points for
 
@@ -23,6 +24,12 @@ COLUMNS = 150  # turns that a chart has points for
 def runs_of(user: User) -> QuerySet[StudyRun]:
     """The runs that this user may see, newest first."""
     return visible(StudyRun.objects.select_related("owner"), user)
+
+
+def others(run: StudyRun) -> list[tuple[int, str]]:
+    """(number, name) of its owner's other studies, the newest of them: what it can be compared with."""
+    rows = StudyRun.objects.filter(owner=run.owner_id).exclude(pk=run.pk).order_by("-pk")
+    return list(rows.values_list("pk", "name")[:OTHERS])
 
 
 def checkpoint_bytes(run: StudyRun) -> int:

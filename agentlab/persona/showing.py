@@ -36,18 +36,20 @@ def belief_chart(
     """Every drawn persona faint, the median and the chosen one strong, on a scale of -1 … 1."""
     lines = found.lines[topic]
     several = len(lines) > 1
-    series = [Series(names.get(n, str(n)), _points(found.turns, line), "faint") for n, line in lines.items() if several]
+    series = [Series(names.get(n, str(n)), points(found.turns, line), "faint") for n, line in lines.items() if several]
     middle = found.over_personas(topic, median)
     if several:
-        series.append(Series("median", _points(found.turns, middle), "strong"))
+        series.append(Series("median", points(found.turns, middle), "strong"))
     if chosen in lines:
-        series.append(Series(names.get(chosen, ""), _points(found.turns, lines[chosen]), "chosen"))
+        series.append(Series(names.get(chosen, ""), points(found.turns, lines[chosen]), "chosen"))
     elif not several:
-        series += [Series(names.get(n, str(n)), _points(found.turns, line)) for n, line in lines.items()]
+        series += [Series(names.get(n, str(n)), points(found.turns, line)) for n, line in lines.items()]
     last = next((value for value in reversed(middle) if not math.isnan(value)), math.nan)
-    about = f"Stance of {len(lines)} personas by turn, from -1 against to 1 for; the median ends at {_number(last)}."
+    about = (
+        f"Stance of {len(lines)} personas by turn, from -1 against to 1 for; the median ends at {stance_shown(last)}."
+    )
     if not several:
-        about = f"Stance by turn, from -1 against to 1 for; it ends at {_number(last)}."
+        about = f"Stance by turn, from -1 against to 1 for; it ends at {stance_shown(last)}."
     return LineChart(topic, series, about, (-1.0, 1.0), (0.0, float(found.turns[-1] or 1)), "turn", "stance", markers)
 
 
@@ -66,7 +68,7 @@ def belief_table(found: Trajectories, chosen: int | None, name: str) -> Table:
         elif len(lines) == 1:
             columns.append(topic)
             values += lines.values()
-    rows = [[str(turn), *map(_number, of_turn)] for turn, *of_turn in zip(found.turns, *values, strict=True)]
+    rows = [[str(turn), *map(stance_shown, of_turn)] for turn, *of_turn in zip(found.turns, *values, strict=True)]
     return Table(columns, rows[:ROWS], max(0, len(rows) - ROWS)) if values else Table(columns, [])
 
 
@@ -197,9 +199,9 @@ def _binned(counts: dict[int, int], turns: Sequence[int]) -> list[int]:
     return sums
 
 
-def _points(turns: Sequence[int], line: Iterable[float]) -> list[tuple[float, float]]:
+def points(turns: Sequence[int], line: Iterable[float]) -> list[tuple[float, float]]:
     return [(float(turn), value) for turn, value in zip(turns, line, strict=True)]
 
 
-def _number(value: float) -> str:
+def stance_shown(value: float) -> str:
     return "–" if math.isnan(value) else f"{round(value, 3) or 0.0:+.3f}"  # never -0.000

@@ -4,6 +4,7 @@ from agentlab.persona import views
 
 urlpatterns = [
     path("personas", views.studies, name="personas"),
+    path("personas/compare", views.compare, name="study-compare"),
     path("personas/<int:number>", views.study, name="study"),
     path("personas/<int:number>/live", views.live, name="study-live"),
     path("personas/<int:number>/verify", views.verify, name="study-verify"),

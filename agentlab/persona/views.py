@@ -19,7 +19,7 @@ from agentlab.common.charts import Marker
 from agentlab.common.paging import Pager, numbered, page_number
 from agentlab.common.raw import raw_text
 from agentlab.common.text import TextBlock
-from agentlab.persona import exporting, reading, removing, showing, verifying
+from agentlab.persona import comparing, exporting, reading, removing, showing, verifying
 from agentlab.persona.adapters import paid
 from agentlab.persona.events import Arrived, Snapshot
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
@@ -66,6 +66,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
         "topics": sorted(made.rules.topics) if made else sorted(found.lines),
         "chosen": chosen,
         "choices": _choices(run, chosen),
+        "others": reading.others(run),
         "query": _query(request),
         "charts": [showing.belief_chart(topic, found, names, at, markers) for topic in sorted(found.lines)],
         "table": showing.belief_table(found, at, chosen.name if chosen else ""),
@@ -82,6 +83,24 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
         "pager": pager,
     }
     return render(request, "persona/study.html", context)
+
+
+@require_safe
+def compare(request: HttpRequest) -> HttpResponse:
+    """Two studies side by side, `?a=2&b=3`."""
+    runs = [_run(request, _number(request.GET.get(name, ""))) for name in ("a", "b")]
+    a, b = (comparing.side(run) for run in runs)
+    context = {
+        "sides": (a, b),
+        "charts": comparing.charts(a, b),
+        "table": comparing.by_turn(a, b),
+        "finals": comparing.finals(a, b),
+        "only": [(one.run, topics) for one, topics in ((a, comparing.only(a, b)), (b, comparing.only(b, a))) if topics],
+        "actions": comparing.actions(a, b),
+        "changes": comparing.changes(*runs),
+        "drawn": reading.DRAWN,
+    }
+    return render(request, "persona/compare.html", context)
 
 
 @require_safe
@@ -212,6 +231,11 @@ def trace(request: HttpRequest, number: int) -> HttpResponseBase:
 
 def _run(request: HttpRequest, number: int) -> StudyRun:
     return get_object_or_404(reading.runs_of(request.user), pk=number if number <= LARGEST else 0)
+
+
+def _number(given: str) -> int:
+    """A study's number out of a query; 0, which no study has, for anything else."""
+    return int(given) if given.isascii() and given.isdigit() and len(given) < 20 else 0
 
 
 def _who(run: StudyRun, key: str) -> StudyPersona:

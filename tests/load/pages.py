@@ -232,6 +232,8 @@ def _personas(world: World, visitors: Visitors) -> Iterator[Page]:
     }
     for name, path in paths.items():
         yield visitors.page("many", name, base + path)
+    other = StudyRun.objects.exclude(pk=world.study).filter(owner=world.crowd.many).values_list("pk", flat=True)[0]
+    yield visitors.page("many", "studies compared", f"/personas/compare?a={world.study}&b={other}")
 
 
 # the admin ---------------------------------------------------------------------------------------------------

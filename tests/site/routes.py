@@ -150,6 +150,7 @@ FACTORY = {
 WHO = "personas/<int:number>/p/<str:key>"
 PERSONAS = {
     "personas": [signed_in("/personas")],
+    "personas/compare": [owners("/personas/compare?a={study}&b={study}")],
     "personas/<int:number>": [owners("/personas/{study}")],
     "personas/<int:number>/live": [owners("/personas/{study}/live", 286)],
     # Asked of those alone who may not: for the others it begins to replay the trace.

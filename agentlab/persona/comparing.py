@@ -1,0 +1,217 @@
+"""Two studies side by side: how beliefs went and what was done in each, and where their files differ.
+
+What is drawn is what each study's own page draws, so that the two agree. Of the files, everything is compared, and no
+more is shown than a person reads.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from statistics import median
+from typing import Any
+
+import msgspec
+
+from agentlab.common.charts import LineChart, Series
+from agentlab.persona.models import StudyDefinition, StudyRun
+from agentlab.persona.reading import Trajectories, drawn_numbers, reactions, trajectories
+from agentlab.persona.showing import ROWS, Table, points, stance_shown
+from agentlab.persona.values import UNREADABLE, cut, sha256
+
+LINES = 200  # of differences; who changed more than that reads the files themselves
+LONGEST = 300  # characters of a line
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two. `medians[topic]` has a value for each of `found.turns`."""
+
+    run: StudyRun
+    found: Trajectories
+    medians: dict[str, list[float]]
+    actions: dict[str, int]
+
+    def final(self, topic: str) -> float:
+        """The median after the last turn that is known; NaN where none is."""
+        known = [value for value in self.medians.get(topic, []) if not math.isnan(value)]
+        return known[-1] if known else math.nan
+
+
+def side(run: StudyRun) -> Side:
+    found = trajectories(run, drawn_numbers(run, None))
+    medians = {topic: found.over_personas(topic, median) for topic in sorted(found.lines)}
+    return Side(run, found, medians, {action: sum(of.values()) for action, of in reactions(run).items()})
+
+
+def charts(a: Side, b: Side) -> list[LineChart]:
+    """A chart for each topic that both have."""
+    last = float(max(a.found.turns[-1], b.found.turns[-1]) or 1)
+    made = []
+    for topic in sorted(a.medians.keys() & b.medians.keys()):
+        series = [
+            Series(f"study {one.run.pk}, median", points(one.found.turns, one.medians[topic]), kind)
+            for one, kind in ((a, "strong"), (b, "chosen"))
+        ]
+        ends = " and ".join(f"{stance_shown(one.final(topic))} in study {one.run.pk}" for one in (a, b))
+        about = f"Median stance by turn of two studies, from -1 against to 1 for; it ends at {ends}."
+        made.append(LineChart(topic, series, about, (-1.0, 1.0), (0.0, last), "turn", "stance"))
+    return made
+
+
+def by_turn(a: Side, b: Side) -> Table:
+    """The same medians as numbers; "–" in turns that only the other study's chart has."""
+    topics = sorted(a.medians.keys() & b.medians.keys())
+    columns = [f"{topic}, study {one.run.pk}" for topic in topics for one in (a, b)]
+    lines = [dict(zip(one.found.turns, one.medians[topic], strict=True)) for topic in topics for one in (a, b)]
+    turns = sorted({*a.found.turns, *b.found.turns}) if topics else []
+    rows = [[str(turn), *(stance_shown(line.get(turn, math.nan)) for line in lines)] for turn in turns]
+    return Table(["turn", *columns], rows[:ROWS], max(0, len(rows) - ROWS))
+
+
+def finals(a: Side, b: Side) -> list[list[str]]:
+    """[topic, a's final median, b's, b's minus a's]"""
+    rows = []
+    for topic in sorted(a.medians.keys() & b.medians.keys()):
+        first, second = a.final(topic), b.final(topic)
+        rows.append([topic, *map(stance_shown, (first, second, second - first))])
+    return rows
+
+
+def only(a: Side, b: Side) -> list[str]:
+    """Topics that the first alone has."""
+    return sorted(a.medians.keys() - b.medians.keys())
+
+
+@dataclass(frozen=True)
+class Action:
+    """How often it was taken in each study, and which share of all reactions that is."""
+
+    name: str
+    first: int
+    first_share: float
+    second: int
+    second_share: float
+
+
+def actions(a: Side, b: Side) -> list[Action]:
+    totals = [sum(one.actions.values()) or 1 for one in (a, b)]
+    found = []
+    for name in sorted(a.actions.keys() | b.actions.keys()):
+        first, second = a.actions.get(name, 0), b.actions.get(name, 0)
+        found.append(Action(name, first, first / totals[0], second, second / totals[1]))
+    return found
+
+
+# What differs in the two files -------------------------------------------------------------------------------
+
+
+class _Named(msgspec.Struct):
+    id: str
+
+
+class _File(msgspec.Struct):
+    """A study as it is stored; personas and stimuli stay bytes until they are known to differ."""
+
+    personas: list[msgspec.Raw]
+    stimuli: list[msgspec.Raw]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that is not the same; None where that study has none of the kind."""
+
+    path: str
+    first: str | None
+    second: str | None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The first of them, and whether there are more."""
+
+    shown: list[Change]
+    more: bool
+
+
+def changes(a: StudyRun, b: StudyRun) -> Changes | None:
+    """What differs in the two studies' files, in their order; None where one cannot be read. One query."""
+    names = {a.study_sha256, b.study_sha256}
+    stored = dict(StudyDefinition.objects.filter(pk__in=names).values_list("sha256", "data"))
+    try:
+        files = bytes(stored[a.study_sha256]), bytes(stored[b.study_sha256])
+        found = list(islice(_differences(*files), LINES + 1)) if files[0] != files[1] else []
+    except (KeyError, *UNREADABLE):
+        return None
+    return Changes(found[:LINES], len(found) > LINES)
+
+
+def _differences(first: bytes, second: bytes) -> Iterator[Change]:
+    yield from _unequal(_settings(first), _settings(second))
+    files = msgspec.msgpack.decode(first, type=_File), msgspec.msgpack.decode(second, type=_File)
+    for kind in ("personas", "stimuli"):
+        yield from _entries(kind, *(_by_id(getattr(file, kind)) for file in files))
+
+
+def _settings(data: bytes) -> dict[str, str]:
+    """Everything but personas and stimuli, by path."""
+    names = ("name", "seed", "rules", "turns", "step", "order", "embedder", "model", "budget")
+    head = msgspec.msgpack.decode(data, type=msgspec.defstruct("_Head", [(name, Any) for name in names]))
+    return dict(_flat({name: getattr(head, name) for name in names}, ""))
+
+
+def _by_id(entries: list[msgspec.Raw]) -> dict[str, msgspec.Raw]:
+    return {msgspec.msgpack.decode(entry, type=_Named).id: entry for entry in entries}
+
+
+def _entries(kind: str, first: Mapping[str, msgspec.Raw], second: Mapping[str, msgspec.Raw]) -> Iterator[Change]:
+    both = [[id for id in one if id in first and id in second] for one in (first, second)]
+    if both[0] != both[1]:
+        yield Change(f"order of {kind}", *(_line(one) for one in both))
+    for id in [*first, *(id for id in second if id not in first)]:
+        entries = first.get(id), second.get(id)
+        if entries[0] is None or entries[1] is None or bytes(entries[0]) != bytes(entries[1]):
+            yield from _unequal(*(_entry(f"{kind}[{id}]", one) for one in entries))
+
+
+def _entry(place: str, entry: msgspec.Raw | None) -> dict[str, str]:
+    if entry is None:
+        return {}
+    value = msgspec.msgpack.decode(entry)
+    value.pop("calls", None)  # a persona's share of the budget, which stands above
+    return dict(_flat(value, place))
+
+
+def _unequal(first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[Change]:
+    for path in [*first, *(path for path in second if path not in first)]:
+        if first.get(path) != second.get(path):
+            yield Change(path, first.get(path), second.get(path))
+
+
+def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Each leaf with its path; an entry of a list goes by its name, or by its topic, or by its place."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _flat(item, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list) and value and isinstance(value[0], dict | list):
+        for place, item in enumerate(value):
+            yield from _flat(*_named(item, path, place))
+    else:
+        yield path, _line(value)
+
+
+def _named(item: Any, path: str, place: int) -> tuple[Any, str]:
+    if isinstance(item, dict) and isinstance(item.get("name"), str):
+        return {key: one for key, one in item.items() if key != "name"}, f"{path}[{item['name']}]"
+    if isinstance(item, list) and len(item) == 3 and isinstance(item[0], str):  # a belief
+        return {"stance": item[1], "confidence": item[2]}, f"{path}[{item[0]}]"
+    return item, f"{path}[{place}]"
+
+
+def _line(value: Sequence[Any] | Any) -> str:
+    """The value as JSON; a long one cut short, with a mark that tells it from another of the same beginning."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+    if len(text) <= LONGEST:
+        return text
+    return f"{cut(text, LONGEST)} ({len(text):,} characters, {sha256(text.encode())[:8]})"
