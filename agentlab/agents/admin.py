@@ -9,9 +9,10 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
+from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, CaptureOutcome, InferenceCharge, Whisper
 from agentlab.agents.services import agents_called
 from agentlab.common.admin_lists import SearchesIds, when
+from agentlab.common.numbers import amount
 from agentlab.common.readonly_admin import ReadOnlyAdmin, SearchableAdmin
 
 
@@ -94,14 +95,10 @@ class InferenceChargeAdmin(TurnsAdmin):
     list_display = (
         "played_at",
         "hand",
+        "turn",
         "agent",
-        "action_index",
-        "action",
-        "amount",
-        "change",
-        "note",
-        "fallback",
-        "capture_outcome",
+        "did",
+        "odd",
         "agent_version_id",
         "model",
         "cost",
@@ -112,7 +109,20 @@ class InferenceChargeAdmin(TurnsAdmin):
     search_help_text = "An agent, a version or a table by its whole id, an agent by its name, or one hand as table:hand"
     ordering = ("-played_at", "-id")
 
-    @admin.display(description="fallback")
-    def fallback(self, row: InferenceCharge) -> str:
-        """The reason, and nothing for a turn that was decided: a red cross on all of those would be an alarm."""
-        return (row.fallback_reason or "yes") if row.is_fallback else ""
+    @admin.display(description="turn")
+    def turn(self, row: InferenceCharge) -> int:
+        return row.action_index
+
+    @admin.display(description="did")
+    def did(self, row: InferenceCharge) -> str:
+        return f"{row.action} {amount(row.amount)}" if row.amount is not None else row.action
+
+    @admin.display(description="what is odd")
+    def odd(self, row: InferenceCharge) -> str:
+        """Why nobody decided, what became of the choice, what it knew, what its record came to; nothing for a turn
+        like any other: a red cross on all of those would be an alarm."""
+        said = [f"fallback: {row.fallback_reason or 'no reason given'}"] if row.is_fallback else []
+        said += [str(word).lower() for word in (row.get_change_display(), row.get_note_display()) if word]
+        if row.capture_outcome not in (CaptureOutcome.RECORDED, CaptureOutcome.NONE):
+            said.append(f"{row.capture_outcome}: {row.capture_reason}" if row.capture_reason else row.capture_outcome)
+        return "; ".join(word for word in said if word != "nothing")

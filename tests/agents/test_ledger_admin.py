@@ -74,7 +74,30 @@ def test_a_fallback_stands_in_the_list_with_its_reason_and_a_decision_with_nothi
     played(1)
     assert "icon-no.svg" not in operator.get("/admin/agents/inferencecharge/").content.decode()
     InferenceCharge.objects.update(is_fallback=True, fallback_reason="timed out", capture_outcome="none")
-    assert ">timed out</td>" in operator.get("/admin/agents/inferencecharge/").content.decode()
+    assert ">fallback: timed out</td>" in operator.get("/admin/agents/inferencecharge/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"change": "", "note": "", "capture_outcome": "recorded"}, "-"),
+        ({"change": None, "note": None, "capture_outcome": "recorded"}, "-"),
+        ({"change": "all_in", "note": "log_gap", "capture_outcome": "recorded"}, "all in; log gap"),
+        (
+            {"change": "clamp", "capture_outcome": "dropped", "capture_reason": "buffer full"},
+            "clamp; dropped: buffer full",
+        ),
+        ({"change": "", "capture_outcome": "pending"}, "pending"),
+    ],
+)
+def test_a_turn_of_the_ledger_says_all_that_is_odd_about_it_in_one_place(  # VW-8, CAP-10
+    operator: Client, facts: dict[str, str | None], said: str
+) -> None:
+    played(1)
+    InferenceCharge.objects.update(amount=1_200, **facts)
+    listed = operator.get("/admin/agents/inferencecharge/").content.decode()
+    assert f'<td class="field-odd">{said}</td>' in listed
+    assert '<td class="field-did">raise 1,200</td>' in listed
 
 
 @pytest.mark.parametrize("page", RECORDED)
