@@ -191,6 +191,7 @@ STORAGES = {
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = False
+FORMAT_MODULE_PATH = "agentlab.formats"
 USE_TZ = True
 
 REST_FRAMEWORK = {

@@ -164,3 +164,9 @@ def test_an_odd_address_of_a_row_is_no_fault_of_the_server(operator: Client, pag
     for odd in ("a%00b", "a_00b", "99999999999999999999", "x" * 3000, "%F0%9F%82%A1"):
         answer = operator.get(f"/admin/agents/{page}/{odd}/{view}/")
         assert answer.status_code in (302, 403, 404), odd  # 302: to the index, with "does not exist"
+
+
+@pytest.mark.parametrize("page", ["/admin/agents/inferencecharge/", "/admin/agents/inferencecharge/{}/change/"])
+def test_a_time_has_its_seconds_and_its_zone_in_the_admin_too(operator: Client, page: str) -> None:  # VW-8, VW-10
+    played(1)
+    assert "1 Jul 2026 00:00:00 UTC" in operator.get(page.format(InferenceCharge.objects.get().pk)).content.decode()
