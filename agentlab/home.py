@@ -23,7 +23,7 @@ from capture.links import OPERATORS_PAGE, TurnLinks
 from capture.listing import Shown, present_recent
 from capture.recent import RecentHand
 from capture.sources import SourceError, hand_source
-from factory.models import FactoryRun
+from factory.reading import newest_runs
 
 NEWEST = 6  # of each kind
 AGENTS = 12
@@ -37,12 +37,12 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home/anonymous.html", {"local": settings.LOCAL})
     now = datetime.now(UTC)
     context = _at_the_tables(now) if is_operator(request.user) else _own_agents(request.user)
-    context |= {"runs": _newest(FactoryRun, request.user), "studies": _newest(StudyRun, request.user)}
+    context |= {"runs": newest_runs(request.user, NEWEST), "studies": _newest_studies(request.user)}
     return render(request, "home/home.html", context)
 
 
-def _newest(model: Any, user: User) -> list[Any]:
-    return list(visible(model.objects.select_related("owner"), user).order_by("-pk")[:NEWEST])
+def _newest_studies(user: User) -> list[StudyRun]:
+    return list(visible(StudyRun.objects.select_related("owner"), user).order_by("-pk")[:NEWEST])
 
 
 def _at_the_tables(now: datetime) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def _import_session(session: FoundSession, owner_id: int | None, report: FileRep
         run = FoundRun.open(
             session, identity=_identity(owner_id, session.format, session.session_id), owner_id=owner_id
         )
-        known = set(AgentAttempt.objects.filter(run=run.run).values_list("pk", flat=True))
+        known = dict(AgentAttempt.objects.filter(run=run.run).values_list("pk", "number"))
         names: dict[str, int] = {}
         for found in session.attempts:
             # The same id twice in one file is two records: neither may be written over the other.
@@ -129,11 +129,11 @@ def _import_session(session: FoundSession, owner_id: int | None, report: FileRep
             ]
             previous, retried = (link if link in known else None for link in links)
             outcome = run.write(attempt_id, found, previous=previous, retried=retried, is_known=attempt_id in known)
-            known.add(attempt_id)
+            number = known.setdefault(attempt_id, run.number)
             setattr(report, outcome, getattr(report, outcome) + 1)
             progress(report.new + report.changed + report.unchanged)
             for text in found.notes:
-                run.note(f"{found.phase} {found.turn_index or ''}".strip() + f": {text}")
+                run.note(f"Attempt {number}: {text}")
         for text in (*session.notes, *_losses(session.counts)):
             run.note(text)
         run.close(session.part)

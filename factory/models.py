@@ -121,6 +121,11 @@ class AgentAttempt(models.Model):
     check_command = ExactTextField(null=True, blank=True, help_text="the check that failed after it; null: none did")
     check_output = ExactTextField(null=True, blank=True, help_text="the end of what that check printed")
     input_tokens = models.BigIntegerField(null=True, blank=True)
+    cached_input_tokens = models.BigIntegerField(
+        null=True,
+        blank=True,
+        help_text="of the input tokens: those read from or written to the provider's cache; null: not recorded",
+    )
     output_tokens = models.BigIntegerField(null=True, blank=True)
     cost = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True, help_text="US dollars")
     duration_ms = models.BigIntegerField(null=True, blank=True)

@@ -32,13 +32,15 @@ class ToolCall:
 @dataclass(frozen=True, slots=True)
 class Reply:
     """A provider's answer to one send. `error` says that the provider failed; whatever had arrived by then stands
-    beside it. Tokens and cost are None where it did not say. `remarks` are for the reader of the run."""
+    beside it. Tokens and cost are None where it did not say; `cached_input_tokens` are among `input_tokens`. `remarks`
+    are for the reader of the run."""
 
     text: str | None
     error: str = ""
     model: str = ""
     session_id: str | None = None
     input_tokens: int | None = None
+    cached_input_tokens: int | None = None
     output_tokens: int | None = None
     cost: Decimal | None = None
     tool_calls: tuple[ToolCall, ...] = ()

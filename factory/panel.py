@@ -24,11 +24,12 @@ DELIVERED = {
     "session_history": "In the session's history",
 }
 SEND_KINDS = {kind: words.capitalize() for kind, words in KIND_WORDS.items()} | {"initial": "Initial request"}
+UNKNOWN_KIND = "Request or correction: not recorded"
 TURNS_LISTED = 100
 OPAQUE = "What the provider itself keeps of a session cannot be listed in full."
 NOT_IN_MESSAGES = "the provider's history of the session is not in it"
 AMBIGUOUS_TURNS = "Which turns came before this one cannot be told: their times are equal, missing or out of order."
-AMBIGUOUS_TASK = "The stable task could not be separated from this session's messages."
+AMBIGUOUS_TASK = "The task could not be separated from this session's other messages."
 
 
 SOURCES = {
@@ -66,6 +67,8 @@ class Recorded:
 
     @property
     def capture(self) -> str:
+        if self.item.capture_status == "not_applicable" and self.item.delivery_mode != "session_history":
+            return "not captured"  # found in somebody's session file: it was sent on this dispatch
         return CAPTURES.get(self.item.capture_status, self.item.capture_status)
 
     @property
@@ -182,7 +185,7 @@ def build_panel(attempt: AttemptFacts, prior_turns: PriorTurns) -> InputPanel:
     return InputPanel(
         attempt=attempt,
         task=_task(attempt, prior_turns),
-        dispatch_kind=SEND_KINDS.get(attempt.send_kind or "", "Why it was sent is not recorded"),
+        dispatch_kind=SEND_KINDS.get(attempt.send_kind or "", UNKNOWN_KIND),
         dispatch=_group(attempt, "inline"),
         inherited=_inherited(attempt, prior_turns),
         files=_group(attempt, "path_reference"),
@@ -264,7 +267,8 @@ def _group(attempt: AttemptFacts, delivery: Literal["inline", "path_reference", 
     if attempt.coverage == "not_recorded" and not items:
         return Group(items, "not recorded")
     if not items:
-        return Group(items, "none on this dispatch")
+        # What lists only some inputs does not say that there were no others.
+        return Group(items, "none recorded" if attempt.coverage == "partial" else "none on this dispatch")
     kept = sum(one.item.capture_status == "captured" for one in listed)
     answer = f"{counted(len(listed), _COUNTED[delivery])} · {DELIVERED[delivery]}"
     if kept < len(listed):
@@ -303,6 +307,9 @@ def _counts(attempt: AttemptFacts) -> str:
     """The packet's counts in words; a count that is not known is said to be unknown, and never 0."""
     if attempt.coverage == "not_recorded" and attempt.captured is None and attempt.declared is None:
         return ""
+
+    if attempt.declared is None and attempt.captured is None and attempt.omitted is None:
+        return "How many inputs were declared, captured and omitted is unknown."
 
     def word(count: int | None) -> str:
         return "unknown" if count is None else str(count)

@@ -4,19 +4,20 @@ Access is decided in the getters; what is not the user's raises Http404, as if i
 queries does not depend on how many attempts or inputs there are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db.models import Case, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Sum, Value, When, Window
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Substr
 from django.shortcuts import get_object_or_404
 
 from agentlab.common.access import User, visible
 from agentlab.common.paging import page_number
 from factory.artifacts import Artifact, Refused, StoredCopy, load
+from factory.asked import OPENING, asked_in_short
 from factory.fields import ExactTextField
 from factory.items import PacketItem
 from factory.models import AgentAttempt, AgentAttemptInput, AttemptState, FactoryRun
@@ -40,9 +41,10 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Runs, newest first. A cursor is the id after which the next page begins, or None where there is none."""
+    """Runs, newest first, each with its `models` (see `ModelsUsed`). A cursor is the id after which the next page
+    begins, or None where there is none."""
 
-    rows: Sequence[FactoryRun]
+    rows: Sequence[Any]
     newer: int | None
     older: int | None
 
@@ -53,11 +55,12 @@ def list_runs(user: User, query: RunQuery, *, before: int | None = None, after: 
     if after is not None:
         rows = list(reversed(_summed(found.filter(pk__gt=after).order_by("pk"))[: PAGE + 1]))
         more_newer, rows = len(rows) > PAGE, rows[-PAGE:]
-        return RunPage(rows, rows[0].pk if rows and more_newer else None, rows[-1].pk if rows else None)
+        return RunPage(_with_models(rows), rows[0].pk if rows and more_newer else None, rows[-1].pk if rows else None)
     page = found.filter(pk__lt=before) if before is not None else found
     rows = list(_summed(page.order_by("-pk"))[: PAGE + 1])
     more_older, rows = len(rows) > PAGE, rows[:PAGE]
-    return RunPage(rows, rows[0].pk if rows and before is not None else None, rows[-1].pk if more_older else None)
+    newer, older = rows[0].pk if rows and before is not None else None, rows[-1].pk if more_older else None
+    return RunPage(_with_models(rows), newer, older)
 
 
 def _matching(runs: QuerySet[FactoryRun], query: RunQuery) -> QuerySet[FactoryRun]:
@@ -67,7 +70,8 @@ def _matching(runs: QuerySet[FactoryRun], query: RunQuery) -> QuerySet[FactoryRu
         attempts = AgentAttempt.objects.filter(run=OuterRef("pk"), model__icontains=query.model)
         runs = runs.filter(Exists(attempts))
     if query.state:
-        runs = runs.filter(state=query.state)
+        asked = AgentAttempt.objects.filter(run=OuterRef("pk")).exclude(state=AttemptState.NOT_ASKED)
+        runs = runs.filter(Q(source_format="") | Exists(asked), state=query.state)
     if query.since:
         runs = runs.filter(started_at__gte=_midnight(query.since))
     if query.until:
@@ -83,11 +87,50 @@ def _summed(runs: QuerySet[FactoryRun]) -> QuerySet[FactoryRun, Any]:
     return runs.select_related("owner").annotate(
         attempt_count=Count("attempts"),
         asked_count=Count("attempts", filter=~Q(attempts__state=AttemptState.NOT_ASKED)),
-        model=Max("attempts__model"),
         tokens_in=Sum("attempts__input_tokens"),
+        tokens_cached=Sum("attempts__cached_input_tokens"),
         tokens_out=Sum("attempts__output_tokens"),
         total_cost=Sum("attempts__cost"),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelsUsed:
+    """The models of a run's attempts with the number of attempts of each, the most used first. An attempt that names
+    none does not count."""
+
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def first(self) -> str:
+        return self.counts[0][0] if self.counts else ""
+
+    @property
+    def others(self) -> int:
+        return max(0, len(self.counts) - 1)
+
+
+def models_of(runs: Iterable[int]) -> dict[int, ModelsUsed]:
+    """The models of each run. One query."""
+    named = AgentAttempt.objects.filter(run__in=list(runs)).exclude(model="").order_by()
+    found: dict[int, list[tuple[str, int]]] = {}
+    for run_id, model, count in named.values_list("run_id", "model").annotate(Count("pk")):
+        found.setdefault(run_id, []).append((model, count))
+    return {pk: ModelsUsed(tuple(sorted(counts, key=lambda one: (-one[1], one[0])))) for pk, counts in found.items()}
+
+
+def _with_models(rows: Sequence[Any]) -> Sequence[Any]:
+    used = models_of(row.pk for row in rows)
+    for row in rows:
+        row.models = used.get(row.pk, ModelsUsed())
+    return rows
+
+
+def newest_runs(user: User, count: int) -> list[Any]:
+    """The newest runs that the user may see, each with whether a model `was_asked` anything in it."""
+    asked = AgentAttempt.objects.filter(run=OuterRef("pk")).exclude(state=AttemptState.NOT_ASKED)
+    runs = visible(FactoryRun.objects.select_related("owner"), user).annotate(was_asked=Exists(asked))
+    return list(runs.order_by("-pk")[:count])
 
 
 def get_run(user: User, run_id: int) -> FactoryRun:
@@ -142,6 +185,15 @@ def page_of_attempts(run: FactoryRun, wanted: str | None) -> AttemptPage:
         return AttemptPage(rows)
     one = rows[0]
     return AttemptPage(rows, number, -(-one.of_all // ATTEMPTS_SHOWN), one.of_all, one.of_asked, one.began, one.last)
+
+
+def asked_of(attempts: Iterable[AgentAttempt]) -> dict[str, str | None]:
+    """By attempt: the first line of what it was asked, None where that was not recorded. One query, which reads no more
+    than the beginning of each message."""
+    rows = AgentAttempt.objects.filter(pk__in=[one.pk for one in attempts])
+    opening = Substr("user_prompt", 1, OPENING, output_field=ExactTextField())
+    found = rows.annotate(opening=opening).values_list("pk", "opening")
+    return {pk: None if text is None else asked_in_short(text) for pk, text in found}
 
 
 def page_with(number: int) -> int:

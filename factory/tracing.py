@@ -35,6 +35,7 @@ from factory.outcomes import AttemptEnd, EndState, ToolCall
 from factory.packets import AgentInputPacket
 from factory.resolve import ResolvedRequest
 from factory.retention import StoredInput
+from factory.values import total
 
 
 class Tracer:
@@ -115,7 +116,7 @@ class Tracer:
         if reply := end.reply:
             calls = reply.tool_calls
             values["reply"] = reply.text
-            values |= {name: getattr(reply, name) for name in ("input_tokens", "output_tokens", "cost")}
+            values |= {name: getattr(reply, name) for name in _USED}
             values |= {"model": short(reply.model, NAME)} if reply.model else {}
             values |= {"session_id": reply.session_id} if reply.session_id else {}
         with transaction.atomic():
@@ -306,7 +307,7 @@ class FoundRun:
             self.run.state, self.run.ended_at = last.state, last.ended_at
             # Of several files, that with the run's first attempt says what was asked.
             asked_for = dict(self._requests.values()).get(began.pk)
-            self.run.task = self._stated or (self.run.task if asked_for is None else asked_for)
+            self.run.task = asked_for or self._stated or (self.run.task if asked_for is None else asked_for)
         self.run.started_at = self.run.started_at or first.started_at
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
 
@@ -319,8 +320,9 @@ def _tells_order(found: FoundAttempt, stored: QuerySet[AgentToolCall]) -> bool:
 
 NAME, PHASE, MEDIA_TYPE = 200, 80, 80
 """The lengths of the short columns."""
+_USED = ("input_tokens", "cached_input_tokens", "output_tokens", "cost")
 _LARGEST_COUNT = 2**31 - 1
-_WHAT_GROWS = ("state", "error", "reply", "ended_at", "output_tokens")
+_WHAT_GROWS = ("state", "error", "reply", "ended_at", "input_tokens", "cached_input_tokens", "output_tokens", "model")
 _PACKET = (
     "task_prompt",
     "send_kind",
@@ -335,8 +337,8 @@ _PACKET = (
 def _found_values(found: FoundAttempt) -> dict[str, Any]:
     """The columns of an attempt that was found. Coverage is never complete: a session file lists what it lists."""
     names: tuple[str, ...] = ("session_id", "system_prompt", "user_prompt", "reply", "state", "failure", "error")
-    names += ("input_tokens", "output_tokens", "cost", "started_at", "ended_at", "turn_index")
-    values = {name: getattr(found, name) for name in names}
+    names += ("output_tokens", "cost", "started_at", "ended_at", "turn_index")
+    values = {name: getattr(found, name) for name in names} | _input_tokens(found)
     values |= {"phase": short(found.phase, PHASE)}
     values |= {name: short(getattr(found, name), NAME) for name in ("provider", "model")}
     if found.started_at and found.ended_at:
@@ -345,6 +347,14 @@ def _found_values(found: FoundAttempt) -> dict[str, Any]:
         values |= {name: getattr(found, name) for name in _PACKET}
         return {name: None if _too_large(name, value) else value for name, value in values.items()}
     return values | {"input_coverage": Coverage.PARTIAL if found.inputs else Coverage.NOT_RECORDED}
+
+
+def _input_tokens(found: FoundAttempt) -> dict[str, int | None]:
+    """The whole input, and what of it went through a cache; of an input that is not known no part is."""
+    if found.input_tokens is None:
+        return {"input_tokens": None, "cached_input_tokens": None}
+    whole = total([found.input_tokens, found.cached_input_tokens])
+    return {"input_tokens": whole, "cached_input_tokens": None if whole is None else found.cached_input_tokens}
 
 
 def _too_large(name: str, value: object) -> bool:

@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
 
+from agentlab.common.numbers import counted
 from agentlab.common.text import plain
 from factory.importing import UPLOAD_LIMIT, FileReport, ImportRefused, import_upload
 
@@ -47,4 +48,6 @@ def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
 def _counted(report: FileReport) -> str:
     counts = report.counts
     rest = f"{counts.hidden} hidden, {counts.damaged} damaged, {counts.unknown} unknown"
+    if not report.new and not report.changed:
+        return f"nothing new: {report.format}, whose {counted(report.unchanged, 'attempt')} were all here already"
     return f"{report.format}, {counts.records} records: {counts.shown} shown, {rest}"

@@ -27,13 +27,16 @@ from factory.outcomes import OUTPUT_LIMIT, in_short
 from factory.panel import InputPanel, Task
 from factory.reading import (
     AttemptPage,
+    ModelsUsed,
     RunQuery,
+    asked_of,
     attempts_of,
     get_attempt,
     get_input,
     get_run,
     list_runs,
     load_artifact,
+    models_of,
     page_of_attempts,
     page_with,
     panel_of,
@@ -125,6 +128,7 @@ class AttemptRow:
     retries: int | None
     follows: int | None
     problem: str
+    asked: str | None
 
 
 @require_safe
@@ -155,6 +159,8 @@ def _run_context(request: HttpRequest, row: FactoryRun) -> dict[str, Any]:
     return {
         "run": row,
         "rows": rows,
+        "has_kinds": any(line.kind for line in rows),
+        "models": models_of([row.pk]).get(row.pk, ModelsUsed()),
         "total": total,
         "page": page,
         "page_url": _run_url(row.pk, page.number),
@@ -175,7 +181,7 @@ def _run_url(run_id: int, page: int) -> str:
 
 def _timed(row: FactoryRun, page: AttemptPage) -> tuple[list[AttemptRow], float]:
     """The attempts of a page on the clock of the whole run."""
-    now = datetime.now(UTC)
+    now, asked = datetime.now(UTC), asked_of(page.rows)
     began = min((at for at in (page.began, row.started_at) if at), default=None)
     rows = [
         AttemptRow(
@@ -186,6 +192,7 @@ def _timed(row: FactoryRun, page: AttemptPage) -> tuple[list[AttemptRow], float]
             retries=one.retries,
             follows=one.follows,
             problem=in_short(one.error),
+            asked=asked.get(one.pk),
         )
         for one in page.rows
     ]

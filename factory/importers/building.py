@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from factory.importers import jsonl
-from factory.importers.found import TURN, FoundAttempt, FoundSession, FoundToolCall
+from factory.importers.found import TURN, FoundAttempt, FoundToolCall
 from factory.importers.turns import Index, Turn
 from factory.values import NO_OFFSET, count, mapping, total
 
@@ -29,7 +29,6 @@ class TurnBuilder:
             previous=turn.previous.record_id if turn.previous else None,
         )
         self.replies: list[str] = []
-        self.cached = 0
         self._calls: dict[str, FoundToolCall] = {}
         self._joined = 0  # the characters of the first `_counted` replies, with what parts them
         self._counted = 0
@@ -79,25 +78,19 @@ class TurnBuilder:
             found.reply = BETWEEN.join(self.replies)
         found.input_tokens = total([count(usage.get(self.input_name)) for usage in usages])
         found.output_tokens = total([count(usage.get(self.output_name)) for usage in usages])
-        self.cached = sum((count(usage.get(name)) or 0) for usage in usages for name in self.cache_names)
+        found.cached_input_tokens = total([count(usage.get(name)) for usage in usages for name in self.cache_names])
         found.tool_calls += self._early.values()
         self.end()
         return found
 
 
-def attempts(
-    file: BinaryIO, index: Index, builder_of: Callable[[Turn], TurnBuilder], session: FoundSession
-) -> Iterator[FoundAttempt]:
+def attempts(file: BinaryIO, index: Index, builder_of: Callable[[Turn], TurnBuilder]) -> Iterator[FoundAttempt]:
     """The attempts of an indexed file, one in memory at a time."""
-    cached = 0
     for turn in index.turns:
         builder = builder_of(turn)
         for offset, length in turn.places:
             builder.add(mapping(jsonl.read_at(file, offset, length)))
         yield builder.attempt()
-        cached += builder.cached
-    if cached:
-        session.notes.append(f"Input tokens leave out {cached:,} that the provider read from or wrote to its cache.")
 
 
 def index_notes(index: Index) -> list[str]:

@@ -26,6 +26,7 @@ _HIDDEN = {
     "progress", "queue-operation", "file-history-snapshot", "last-prompt", "mode", "permission-mode", "ai-title",
     "attachment", "agent-name", "custom-title", "tag", "pr-link",
 }  # fmt: skip
+_NO_MODEL = "<synthetic>"  # what the tool itself put in a model's place, such as a provider's error
 _INTERRUPTED = "[Request interrupted by user"
 _CAVEAT = (
     "<local-command-caveat>",
@@ -97,7 +98,7 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
         notes=_notes(facts, index),
     )
     phase, name_of_turns = (SUB_AGENT, name) if is_subagent else (TURN, session_id)
-    session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase), session)
+    session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase))
     return session
 
 
@@ -227,7 +228,8 @@ class _Builder(TurnBuilder):
         message = mapping(row.get("message"))
         if row.get("isApiErrorMessage"):
             self.found.state, self.found.failure = "failed", "provider"
-        self.found.model = text(message.get("model")) or self.found.model
+        if (model := text(message.get("model"))) and model != _NO_MODEL:
+            self.found.model = model
         self._count(message, text(row.get("requestId")))
         for block in map(mapping, items(message.get("content"))):
             if block.get("type") == "text" and text(block.get("text")):

@@ -61,7 +61,8 @@ class FoundAttempt:
     `previous` and `retry_of` are record ids of earlier attempts: the turn before this one in the same model
     session, and the attempt that this one tries again. They are two different facts. `not_asked` is the state
     of words that were for the tool itself: no model was sent them as a task, so none failed to answer. `asked` is what
-    the person wrote of the message, None where that is all of it.
+    the person wrote of the message, None where that is all of it. `input_tokens` leave out `cached_input_tokens`, those
+    that the provider read from or wrote to its cache.
     """
 
     record_id: str
@@ -77,6 +78,7 @@ class FoundAttempt:
     failure: FoundFailure = ""
     error: str = ""
     input_tokens: int | None = None
+    cached_input_tokens: int | None = None
     output_tokens: int | None = None
     cost: Decimal | None = None
     started_at: datetime | None = None
@@ -95,8 +97,9 @@ class FoundSession:
 
     `session_id` tells it from every other session of its format and stays as the file grows, whatever the file is
     called. `part` tells the file apart where several make up one session. `counts` and `notes` are complete only
-    once `attempts` has been walked: a large file is read as it is walked. `request` is what was asked for where the
-    format says it apart from its messages; a name or a summary of the session is no request, and is a note.
+    once `attempts` has been walked: a large file is read as it is walked. `request` is the name of what was
+    asked for, where the format has one: it stands in where no attempt says what was asked. A name or a summary of the
+    session is no request, and is a note.
     """
 
     format: str

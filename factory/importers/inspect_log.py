@@ -120,6 +120,8 @@ def _session(
         request=text(facts.get("task")),
         started_at=moment(facts.get("created")),
     )
+    if session.request:
+        session.notes.append(f"The log's task: {session.request}")
     if lacks_offset(facts.get("created")):
         session.notes.append(NO_OFFSET)
     if broken_off:
@@ -178,7 +180,12 @@ def _last_attempt(
     found.reply = _reply(sample, lookup)
     found.tool_calls = _tool_calls(messages, lookup)
     usages = [mapping(usage) for usage in mapping(sample.get("model_usage")).values()]
-    found.input_tokens = total([count(usage.get("input_tokens")) for usage in usages])
+    cached = [_cached(usage) for usage in usages]
+    known = [count(usage.get("input_tokens")) for usage in usages]
+    within = sum(part for part, is_within in cached if part and is_within)
+    whole = total(known)
+    found.input_tokens = None if whole is None else max(0, whole - within)
+    found.cached_input_tokens = total([part for part, _ in cached])
     found.output_tokens = total([count(usage.get("output_tokens")) for usage in usages])
     found.inputs = _inputs(sample, lookup)
     if error := mapping(sample.get("error")):
@@ -187,6 +194,14 @@ def _last_attempt(
     events = items(sample.get("events")) or items(mapping(sample.get("transcript")).get("events"))
     _times(found, events)
     return found
+
+
+def _cached(usage: dict[str, Any]) -> tuple[int | None, bool]:
+    """The input tokens of a cache, and whether the log counts them among the input tokens: some providers do, and only
+    the total tells."""
+    cached = total([count(usage.get(f"input_tokens_cache_{way}")) for way in ("read", "write")])
+    parts = total([count(usage.get(name)) for name in ("input_tokens", "output_tokens")])
+    return cached, bool(cached) and parts == count(usage.get("total_tokens"))
 
 
 def _times(found: FoundAttempt, events: list[Any]) -> None:

@@ -47,7 +47,7 @@ def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
         started_at=moment(header.get("timestamp")),
         notes=_session_notes(header, names, index),
     )
-    session.attempts = attempts(file, index, lambda turn: _Builder(turn, session_id), session)
+    session.attempts = attempts(file, index, lambda turn: _Builder(turn, session_id))
     yield session
 
 

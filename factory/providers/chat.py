@@ -103,6 +103,7 @@ class _Heard:
     text: str = ""
     finished: str = ""
     input_tokens: int | None = None
+    cached_input_tokens: int | None = None
     output_tokens: int | None = None
 
     def hear(self, chunk: "ChatCompletionChunk") -> None:
@@ -110,6 +111,7 @@ class _Heard:
         self.model = values.text(chunk.model) or self.model
         if usage := chunk.usage:
             self.input_tokens = values.count(usage.prompt_tokens)
+            self.cached_input_tokens = values.count(getattr(usage.prompt_tokens_details, "cached_tokens", None))
             self.output_tokens = values.count(usage.completion_tokens)
         for choice in (chunk.choices or [])[:1]:
             self.text += values.text(choice.delta.content) if choice.delta else ""
@@ -123,6 +125,7 @@ class _Heard:
             model=self.model,
             session_id=session_id,
             input_tokens=self.input_tokens,
+            cached_input_tokens=self.cached_input_tokens,
             output_tokens=self.output_tokens,
             remarks=(cut,) if cut else (),
         )

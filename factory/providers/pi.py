@@ -199,6 +199,7 @@ class _Heard:
     text: str | None = None
     failure: str = ""
     input_tokens: int = 0
+    cached_input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal = Decimal(0)
     usages: int = 0
@@ -243,9 +244,9 @@ class _Heard:
         usage = message.get("usage")
         if isinstance(usage, dict):
             self.usages += 1
-            self.input_tokens += sum(
-                values.count(usage.get(name)) or 0 for name in ("input", "cacheRead", "cacheWrite")
-            )
+            cached = sum(values.count(usage.get(name)) or 0 for name in ("cacheRead", "cacheWrite"))
+            self.cached_input_tokens += cached
+            self.input_tokens += cached + (values.count(usage.get("input")) or 0)
             self.output_tokens += values.count(usage.get("output")) or 0
             self.cost += values.money(values.mapping(usage.get("cost")).get("total")) or 0
         failed = values.text(message.get("stopReason")) in {"error", "aborted"}
@@ -270,6 +271,7 @@ class _Heard:
             model=model,
             session_id=session_id,
             input_tokens=values.count(self.input_tokens) if self.usages else None,
+            cached_input_tokens=values.count(self.cached_input_tokens) if self.usages else None,
             output_tokens=values.count(self.output_tokens) if self.usages else None,
             cost=values.money(self.cost) or None,  # a model without a price costs "0" in pi's books
             tool_calls=tuple(

@@ -479,8 +479,8 @@ def test_sums_beyond_32_bits_are_shown(owner: Client, ada: User) -> None:  # FA-
         )
         for number in (1, 2)
     )
-    assert "6,000,000,000 / 6,000,000,000" in page(owner, "/factory")
-    assert "3,000,000,000 / 3,000,000,000" in page(owner, f"/factory/runs/{row.pk}")
+    assert "6,000,000,000 in / 6,000,000,000 out" in page(owner, "/factory")
+    assert "3,000,000,000 in / 3,000,000,000 out" in page(owner, f"/factory/runs/{row.pk}")
 
 
 @pytest.mark.parametrize(("kind", "words"), [("gate_retry", "check correction"), ("parse_retry", "parse correction")])
@@ -572,8 +572,9 @@ def test_a_session_file_becomes_a_run_of_whoever_brought_it(owner: Client, ada: 
     row = FactoryRun.objects.get()
     assert (row.owner, response.redirect_chain[-1][0]) == (ada, f"/factory/runs/{row.pk}")
     assert "records" in response.content.decode()
-    uploaded(owner, "session.jsonl", data)
+    again = uploaded(owner, "session.jsonl", data).content.decode()
     assert FactoryRun.objects.count() == 1
+    assert "nothing new: pi session, whose 2 attempts were all here already." in again
 
 
 @pytest.mark.parametrize(

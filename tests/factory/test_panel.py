@@ -174,7 +174,7 @@ def test_a_later_turn_says_that_the_providers_history_cannot_be_listed() -> None
 
 def test_the_kind_of_a_send_is_never_guessed() -> None:  # AI-4
     run = [attempt(1), attempt(2, user_prompt="Your reply could not be read")]
-    assert build_panel(run[1], find_prior_turns(run[1], run)).dispatch_kind == "Why it was sent is not recorded"
+    assert build_panel(run[1], find_prior_turns(run[1], run)).dispatch_kind == "Request or correction: not recorded"
     assert build_panel(attempt(send_kind="parse_retry"), NONE).dispatch_kind == "Parse correction"
     assert build_panel(attempt(send_kind="gate_retry"), NONE).dispatch_kind == "Check correction"
 

@@ -248,6 +248,17 @@ def test_what_had_arrived_stands_beside_what_went_wrong(workspace: Path, raw: by
     assert reply.error
 
 
+@pytest.mark.parametrize(("details", "cached"), [('{"cached_tokens": 90}', 90), ("null", None), ('"x"', None)])
+def test_what_an_endpoint_took_from_its_cache_is_part_of_the_input(
+    workspace: Path, details: str, cached: int | None
+) -> None:  # FA-13
+    usage = f'{{"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {details}}}'.encode()
+    raw = b'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "model": "m"}\n\n'
+    with raw_server(raw + b'data: {"choices": [], "usage": ' + usage + b"}\n\ndata: [DONE]\n\n") as url:
+        reply = Chat(Endpoint(url, KEY, "x"), "openai:x").open(workspace, 1).send(Messages("You are", "first"))
+    assert (reply.input_tokens, reply.cached_input_tokens) == (100, cached)
+
+
 def test_numbers_that_are_none_are_not_recorded(workspace: Path) -> None:  # FA-13
     usage = b'{"prompt_tokens": "many", "completion_tokens": -5, "total_tokens": 1e999}'
     raw = b'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}], "model": ["a"]}\n\n'

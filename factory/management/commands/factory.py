@@ -143,8 +143,7 @@ class Command(BaseCommand):
                 elif not report.error:
                     self.stdout.write(_imported(report))
         if brought and owner is None:
-            out = self.stderr if options["json"] else self.stdout
-            out.write(NO_OWNER)
+            self.stderr.write(NO_OWNER, style_func=str)  # beside what a program may read
         if refused:
             raise CommandError("\n".join(refused))
 

@@ -320,6 +320,20 @@ def test_an_inspect_retry_names_the_try_before_it(tmp_path: Path) -> None:  # IM
     assert any("breaks off" in note for note in found.session.notes)
 
 
+@pytest.mark.parametrize(("total", "beside_the_cache"), [(48, 20), (30, 2), (None, 20)])
+def test_an_inspect_logs_total_tells_whether_its_input_holds_what_came_from_a_cache(
+    tmp_path: Path, total: int | None, beside_the_cache: int
+) -> None:  # IM-1 FA-13
+    cached = {"input_tokens_cache_read": 15, "input_tokens_cache_write": 3}
+    usage = {"input_tokens": 20, "output_tokens": 10, "total_tokens": total, **cached}
+    sample = {"id": 1, "epoch": 1, "input": "task", "messages": [], "model_usage": {"m": usage}}
+    log = {"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t", "model": "m"}, "samples": [sample]}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    [attempt] = read_one(path).attempts
+    assert (attempt.input_tokens, attempt.cached_input_tokens) == (beside_the_cache, 18)
+
+
 def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:  # SF-6
     path = tmp_path / "bomb.eval"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError
 
@@ -88,6 +89,28 @@ def test_a_file_that_cannot_be_imported_fails_in_one_line_and_the_others_are_in(
         bring(SESSIONS / name, RETRIES)
     assert len(str(refusal.value).splitlines()) == 1
     assert FactoryRun.objects.count() == 1
+
+
+def test_an_import_names_its_page_and_says_who_will_not_see_it(tmp_path: Path) -> None:  # IM-1 FA-12
+    User.objects.create_user("ada")
+    path = write_lines(tmp_path / "s.jsonl", PI_HEADER, pi_message("1", None, "user", "x"))
+    nobodys, hers = said_of(path), said_of(path, owner="ada")
+    pages = [f"/factory/runs/{run.pk}" for run in FactoryRun.objects.order_by("pk")]
+    assert nobodys[0].endswith(f"attempts: 1 new, 0 changed, 0 as before: {pages[0]}\n")
+    assert "only operators see them" in nobodys[1] and "--owner" in nobodys[1]
+    assert (hers[0].endswith(f"{pages[1]}\n"), hers[1]) == (True, "")
+
+
+def test_a_file_that_brings_nothing_new_is_said_to(tmp_path: Path) -> None:  # IM-2
+    path = write_lines(tmp_path / "s.jsonl", PI_HEADER, pi_message("1", None, "user", "x"))
+    said_of(path)
+    assert "nothing new (1 attempt as before): /factory/runs/" in said_of(path)[0]
+
+
+def said_of(path: Path, **options: object) -> tuple[str, str]:
+    out, err = StringIO(), StringIO()
+    call_command("factory", "import", str(path), stdout=out, stderr=err, **options)
+    return out.getvalue(), err.getvalue()
 
 
 def test_the_name_of_a_file_cannot_rewrite_the_terminal(tmp_path: Path) -> None:  # SF-4
