@@ -8,7 +8,6 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from statistics import median
 from typing import Any
 
@@ -21,6 +20,7 @@ from agentlab.persona.showing import ROWS, Table, points, stance_shown
 from agentlab.persona.values import UNREADABLE, cut, sha256
 
 LINES = 200  # of differences; who changed more than that reads the files themselves
+NAMED = 3  # ids that a line names; of more it says how many
 LONGEST = 300  # characters of a line
 
 
@@ -140,18 +140,32 @@ def changes(a: StudyRun, b: StudyRun) -> Changes | None:
     names = {a.study_sha256, b.study_sha256}
     stored = dict(StudyDefinition.objects.filter(pk__in=names).values_list("sha256", "data"))
     try:
-        files = bytes(stored[a.study_sha256]), bytes(stored[b.study_sha256])
-        found = list(islice(_differences(*files), LINES + 1)) if files[0] != files[1] else []
+        first, second = bytes(stored[a.study_sha256]), bytes(stored[b.study_sha256])
+        return _changes(first, second) if first != second else Changes([], more=False)
     except (KeyError, *UNREADABLE):
         return None
-    return Changes(found[:LINES], len(found) > LINES)
 
 
-def _differences(first: bytes, second: bytes) -> Iterator[Change]:
-    yield from _unequal(_settings(first), _settings(second))
+def _changes(first: bytes, second: bytes) -> Changes:
+    """What many entries have changed alike, such as a topic that is new to everybody, is said once."""
+    found = list(_unequal(_settings(first), _settings(second)))
     files = msgspec.msgpack.decode(first, type=_File), msgspec.msgpack.decode(second, type=_File)
+    more = False
     for kind in ("personas", "stimuli"):
-        yield from _entries(kind, *(_by_id(getattr(file, kind)) for file in files))
+        entries = [_by_id(getattr(file, kind)) for file in files]
+        found += _order(kind, *entries)
+        alike: dict[Change, list[str]] = {}
+        for id, change in _entries(*entries):
+            if change in alike or len(alike) < LINES:
+                alike.setdefault(change, []).append(id)
+            else:
+                more = True
+        found += [Change(f"{kind}[{_named_ids(ids)}]{one.path}", one.first, one.second) for one, ids in alike.items()]
+    return Changes(found[:LINES], more or len(found) > LINES)
+
+
+def _named_ids(ids: list[str]) -> str:
+    return ", ".join(ids[:NAMED]) + (f", … {len(ids):,} in all" if len(ids) > NAMED else "")
 
 
 def _settings(data: bytes) -> dict[str, str]:
@@ -165,22 +179,27 @@ def _by_id(entries: list[msgspec.Raw]) -> dict[str, msgspec.Raw]:
     return {msgspec.msgpack.decode(entry, type=_Named).id: entry for entry in entries}
 
 
-def _entries(kind: str, first: Mapping[str, msgspec.Raw], second: Mapping[str, msgspec.Raw]) -> Iterator[Change]:
+def _order(kind: str, first: Mapping[str, msgspec.Raw], second: Mapping[str, msgspec.Raw]) -> list[Change]:
     both = [[id for id in one if id in first and id in second] for one in (first, second)]
-    if both[0] != both[1]:
-        yield Change(f"order of {kind}", *(_line(one) for one in both))
+    return [Change(f"order of {kind}", *(_line(one) for one in both))] if both[0] != both[1] else []
+
+
+def _entries(first: Mapping[str, msgspec.Raw], second: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, Change]]:
+    """(id, what is not the same within its entry); entries are decoded one pair at a time."""
     for id in [*first, *(id for id in second if id not in first)]:
         entries = first.get(id), second.get(id)
         if entries[0] is None or entries[1] is None or bytes(entries[0]) != bytes(entries[1]):
-            yield from _unequal(*(_entry(f"{kind}[{id}]", one) for one in entries))
+            for change in _unequal(*(_entry(one) for one in entries)):
+                yield id, change
 
 
-def _entry(place: str, entry: msgspec.Raw | None) -> dict[str, str]:
+def _entry(entry: msgspec.Raw | None) -> dict[str, str]:
     if entry is None:
         return {}
     value = msgspec.msgpack.decode(entry)
-    value.pop("calls", None)  # a persona's share of the budget, which stands above
-    return dict(_flat(value, place))
+    value.pop("id")  # it stands before the path
+    value.pop("calls", None)  # a persona's share of the budget, which is said above
+    return {f".{path}": text for path, text in _flat(value, "")}
 
 
 def _unequal(first: Mapping[str, str], second: Mapping[str, str]) -> Iterator[Change]:

@@ -112,10 +112,19 @@ def test_long_texts_that_differ_at_their_ends_do_not_look_alike_and_many_changes
     a, b = (ran(study(stimuli=[{"text": text + end}])) for end in "ab")
     first, second = _paths(a, b)["stimuli[s1].text"]
     assert first != second and len(first) < 400
-    many = ran(crowd(300, 1))
+    many = ran(crowd(300, 1))  # each with an age or a belief of its own
     found = comparing.changes(a, many)
     assert found is not None and found.more and len(found.shown) == comparing.LINES
     assert "More settings differ than are shown here." in _page(olga, a, many)
+
+
+def test_what_everybody_has_changed_alike_is_said_once(ran) -> None:  # PE-4
+    a, b = ran(crowd(5, 1)), ran(crowd(5, 1, topics=["levy", "pool"]))
+    assert _paths(a, b) == {
+        "rules.topics": ('["levy"]', '["levy", "pool"]'),
+        "personas[p0, p1, p2, … 5 in all].beliefs[pool].stance": (None, "0.0"),
+        "personas[p0, p1, p2, … 5 in all].beliefs[pool].confidence": (None, "0.1"),
+    }
 
 
 def test_two_runs_of_one_file_differ_in_nothing(ran, olga) -> None:  # PE-4
