@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from agentlab.common.given import check_endpoint
-from agentlab.hosted.model_port import open_model
+from agentlab.hosted.model_adapters import open_model
 
 
 @register(Tags.database, deploy=True)

@@ -13,7 +13,7 @@ from django_redis import get_redis_connection
 from agentlab.agents.ledger import LedgerWriter
 from agentlab.hosted.agent import HostedAgent, Tally
 from agentlab.hosted.desk import Desk
-from agentlab.hosted.model_port import Models
+from agentlab.hosted.model_adapters import Models
 from agentlab.hosted.tokens import TokenIssuer
 from capture.buffer import TurnBuffer
 from capture.recorder import TurnRecorder

@@ -18,7 +18,7 @@ from agentlab.hosted.context import Script
 from agentlab.hosted.deciding import Deployment
 from agentlab.hosted.deployments import NoSeat, heard_whispers, seat
 from agentlab.hosted.memory import Whispers
-from agentlab.hosted.model_port import Models
+from agentlab.hosted.model_adapters import Models
 from agentlab.hosted.tokens import TokenIssuer
 
 PATIENCE_SECONDS, LONG_PATIENCE_SECONDS = 0.25, 5.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentlab.common.given import NO_ENDPOINT, check_endpoint, given
-from agentlab.hosted.model_port import open_model
+from agentlab.hosted.model_adapters import open_model
 from agentlab.persona.adapters import ports
 from agentlab.persona.ports import PortFailed
 from factory.providers import Endpoint, ProviderError, provider_named

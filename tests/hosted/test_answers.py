@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agentlab.hosted.model_adapters import Models, open_model
 from agentlab.hosted.model_answers import AnswersModel
-from agentlab.hosted.model_port import Models, open_model
 
 DATA = Path(__file__).parents[1] / "data" / "responses"
 

@@ -11,7 +11,7 @@ from agentlab.agents.services import whisper
 from agentlab.hosted import desk as desks
 from agentlab.hosted.deployments import NoSeat, heard_whispers, leave, seat, seat_newest
 from agentlab.hosted.desk import Desk
-from agentlab.hosted.model_port import Models
+from agentlab.hosted.model_adapters import Models
 from agentlab.hosted.tokens import TokenChecker, TokenIssuer
 from tests.hosted.tables import publish
 

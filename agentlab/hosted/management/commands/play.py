@@ -28,7 +28,7 @@ from agentlab.hosted.deployments import NoSeat, leave, seat
 from agentlab.hosted.game import LEAST_SEATS, MOST_SEATS
 from agentlab.hosted.hand_numbers import open_table
 from agentlab.hosted.house_roster import HOUSE, HouseAgent
-from agentlab.hosted.model_port import Models
+from agentlab.hosted.model_adapters import Models
 from agentlab.hosted.playing import Plan, Result, play
 from agentlab.hosted.table_config import LONGEST_TABLE_ID
 from agentlab.hosted.table_process import TableFailed
