@@ -109,6 +109,15 @@ def test_a_run_of_several_models_names_the_most_used_first(page: Page, run: Fact
         assert (f'href="/factory/runs/{run.pk}"' in page(f"/factory?model={model}")) == found
 
 
+def test_the_dates_of_a_search_stay_with_their_labels(page: Page) -> None:  # VW-6
+    body = html5lib.parse(page("/factory"), namespaceHTMLElements=False)
+    kept = [span for span in body.iter("span") if span.get("class") == "together" and span.find("label") is not None]
+    assert [(span.find("label").get("for"), span.find("input").get("id")) for span in kept] == [
+        ("since", "since"),
+        ("until", "until"),
+    ]
+
+
 def test_a_run_of_one_model_names_it_once(page: Page, run: FactoryRun) -> None:  # FA-13
     add(run, 1, model="zeta-1", user_prompt="x")
     assert cells(page("/factory"), "agent") == ["pi zeta-1"]
