@@ -60,6 +60,11 @@ class StudyRun(models.Model):
     events = models.PositiveBigIntegerField(default=0, help_text="events in the trace")
     answered = models.PositiveBigIntegerField(default=0, help_text="turns that the model decided")
     fallbacks = models.PositiveBigIntegerField(default=0, help_text="turns meant for the model that arithmetic decided")
+    reacted = models.JSONField(
+        null=True,
+        editable=False,
+        help_text="how often each action was taken, by turns of the chart; null in older runs",
+    )
     late_results = models.PositiveIntegerField(default=0, help_text="results of jobs that had been given again")
     trace_sha256 = models.CharField(max_length=64, blank=True)
     runner = models.CharField(max_length=300, blank=True, help_text="host:process:its start")
@@ -151,10 +156,7 @@ class TraceEvent(models.Model):
     class Meta:
         db_table = "study_trace"
         ordering = ["run", "persona", "turn", "sequence"]
-        indexes = [  # what a study's page counts, without reading every event of the study
-            models.Index(
-                fields=["run", "kind", "label", "turn"], condition=Q(kind="reacted"), name="study_trace_reacted"
-            ),
+        indexes = [  # what a study's page counts of them, without reading every event of the study
             models.Index(
                 fields=["run", "kind", "label", "turn", "persona"],
                 condition=Q(kind="probed"),

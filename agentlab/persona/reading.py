@@ -110,19 +110,29 @@ def charted_turns(turns: int) -> list[int]:
     return sorted({*range(0, turns + 1, step), turns})
 
 
-def reactions(run: StudyRun, number: int | None = None) -> dict[str, dict[int, int]]:
-    """How often each action was taken in each turn: {action: {turn: count}}, of all personas or of one."""
-    rows = TraceEvent.objects.filter(run=run, kind="reacted")
+def charted_turn(turn: int, turns: int) -> int:
+    """The turn of the chart that counts this one among those since the chart's last."""
+    step = max(1, -(-turns // COLUMNS))
+    return min(-(-turn // step) * step, turns)
+
+
+def reactions(run: StudyRun) -> dict[str, dict[int, int]]:
+    """How often each action was taken, by turns of the chart: {action: {turn: count}}. The runner leaves it with the
+    run; of an older run the whole trace is counted."""
+    if run.reacted is not None:
+        return {action: {int(turn): count for turn, count in of.items()} for action, of in sorted(run.reacted.items())}
+    rows = TraceEvent.objects.filter(run=run, kind="reacted").values_list("label", "turn")
     counted: dict[str, dict[int, int]] = {}
-    if number is not None:  # grouped by SQL, one persona's would be looked for among everybody's
-        for action, turn in rows.filter(persona=number).order_by("turn").values_list("label", "turn"):
-            counted.setdefault(action, {})[turn] = 1
-        return counted
-    for action, turn, count in (
-        rows.values_list("label", "turn").annotate(count=Count("turn")).order_by("label", "turn")
-    ):
-        counted.setdefault(action, {})[turn] = count
+    for action, turn, count in rows.annotate(count=Count("turn")).order_by("label", "turn"):
+        of_action, at = counted.setdefault(action, {}), charted_turn(turn, run.turns_each)
+        of_action[at] = of_action.get(at, 0) + count
     return counted
+
+
+def reacted_by(run: StudyRun, number: int) -> list[tuple[str, int]]:
+    """How often one persona took each action."""
+    rows = TraceEvent.objects.filter(run=run, kind="reacted", persona=number).values_list("label")
+    return list(rows.annotate(count=Count("turn")).order_by("label"))
 
 
 def first_fallback(run: StudyRun) -> str:

@@ -10,7 +10,7 @@ way. Memory is bounded by the window of jobs in flight, whatever the number of t
 import queue
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -26,6 +26,7 @@ from agentlab.persona.executors import Workers
 from agentlab.persona.models import Checkpoint, StudyPersona, StudyRun
 from agentlab.persona.planning import Plan, Stretch
 from agentlab.persona.processes import Work
+from agentlab.persona.reading import charted_turn, reactions
 from agentlab.persona.replaying import trace_sha256
 from agentlab.persona.runs import RunError, study_of
 from agentlab.persona.values import canonical, why
@@ -34,6 +35,7 @@ from agentlab.persona.work import Done, Job, run_job
 STRETCH = 20  # turns of a job: what one job costs beside its turns is shared by so many
 PATIENCE = 600.0  # seconds without any answer after which those that are due are given again
 TRIES = 3  # that often a job is given out: if its worker died each time, or none answered, its persona is given up
+REACTED = "reacted"  # the kind of event that says what a persona did
 HEARTBEAT = 5.0  # seconds between signs of life
 SETTLED = 2.0  # seconds from the first turns written until their rate says how long the rest takes
 GATHER = 0.2  # seconds that answers wait at most for others, so that many share a transaction
@@ -113,6 +115,7 @@ class Runner:
         self._paid = paid(self.study.embedder, self.study.model)
         stretch = 1 if self._paid else STRETCH  # a paid answer is written before the next
         self._plan = Plan(run.personas, run.turns_each, stretch, committed)
+        self._reacted = reactions(run) if run.turns else {}
         self._slots: deque[_Slot] = deque()
         self._answers: queue.SimpleQueue[tuple[_Slot, Future[bytes]] | None] = queue.SimpleQueue()
         self._stopping = threading.Event()
@@ -272,17 +275,28 @@ class Runner:
 
     def _still_mine(self, ready: list[tuple[_Slot, Done]]) -> None:
         """Count what is about to be written, if this runner still holds the run."""
+        self._count_reactions(ready)
         mine = StudyRun.objects.filter(pk=self.run.pk, epoch=self.run.epoch).update(
             turns=F("turns") + sum(done.turns for _, done in ready),
             events=F("events") + sum(len(done.events) for _, done in ready),
             answered=F("answered") + sum(done.answered for _, done in ready),
             fallbacks=F("fallbacks") + sum(done.fallbacks for _, done in ready),
             late_results=F("late_results") + self._late,
+            reacted=self._reacted,
             updated_at=timezone.now(),
             **({"replay": StudyRun.Replay.NOT_VERIFIED, "trace_sha256": ""} if ready else {}),
         )
         if not mine:
             raise TakenOver(f"another runner has taken over study {self.run.pk}")
+
+    def _count_reactions(self, ready: list[tuple[_Slot, Done]]) -> None:
+        """By turns of the chart, so that it stays small. An index of reactions would cost each turn more."""
+        taken = Counter(
+            (event.label, event.turn) for _, done in ready for event in done.events if event.kind == REACTED
+        )
+        for (action, turn), count in taken.items():
+            of_action, at = self._reacted.setdefault(action, {}), charted_turn(turn, self.run.turns_each)
+            of_action[at] = of_action.get(at, 0) + count
 
     def _write(self, ready: list[tuple[_Slot, Done]]) -> None:
         """Plain SQL: through model instances, writing would cost more than the turns and two workers would wait on

@@ -176,7 +176,7 @@ def persona(request: HttpRequest, number: int, key: str) -> HttpResponse:
         "more_memories": max(0, len(memories) - MEMORIES),
         "probes": reading.probes(run, who.number),
         "drift_above": made.rules.drift_above if made else None,
-        "reacted": sorted((a, sum(c.values())) for a, c in reading.reactions(run, who.number).items()),
+        "reacted": reading.reacted_by(run, who.number),
     }
     return render(request, "persona/persona.html", context)
 

@@ -8,8 +8,8 @@ from concurrent.futures import Future
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from agentlab.persona import reading, runs
 from agentlab.persona import runner as running
-from agentlab.persona import runs
 from agentlab.persona import work as working
 from agentlab.persona.events import read_payload
 from agentlab.persona.executors import Inline, Processes, open_workers
@@ -546,6 +546,27 @@ def test_the_rate_counts_from_the_first_turns_written_and_waits_until_it_means_s
     assert pace.rate(41.0, 420) == 0.0
     assert pace.rate(42.0, 1_020) == 500.0
     assert pace.rate(50.0, 2_020) == 200.0
+
+
+def test_reactions_are_counted_as_they_are_written_and_the_counts_are_those_of_the_trace(tmp_path) -> None:  # PE-3
+    plan = read_study(written(tmp_path, crowd(3, 400)))  # more turns than a chart has points
+    begun = create(plan, executor="a test")
+    assert reading.reactions(begun) == {}
+    stopped = _first_answers(begun)
+    assert 0 < stopped.turns < 1_200
+    run = Runner(claim(stopped.pk, executor="a test"), Inline()).go()
+    left = reading.reactions(run)
+    assert sum(sum(of.values()) for of in left.values()) == run.turns == 1_200
+    assert {turn for of in left.values() for turn in of} <= set(reading.charted_turns(400))
+    run.reacted = None  # an older run
+    assert reading.reactions(run) == left
+
+
+def test_an_older_run_that_is_gone_on_with_counts_what_was_there_already(tmp_path) -> None:  # PE-5
+    stopped = _first_answers(create(read_study(written(tmp_path, crowd(3, 400))), executor="a test"))
+    StudyRun.objects.update(reacted=None)
+    run = Runner(claim(stopped.pk, executor="a test"), Inline()).go()
+    assert sum(sum(of.values()) for of in reading.reactions(run).values()) == 1_200
 
 
 def test_a_run_that_is_deleted_under_its_runner_ends_in_one_line(plan) -> None:  # PE-5 SF-4
