@@ -33,13 +33,13 @@ def test_from_the_cards_to_a_kept_hand_and_back(site: Site, owner: User, story: 
     # VW-7 VW-10
     page = site.open("/agents", owner, script=script)
     page.get_by_role("link", name="Rocky", exact=True).click()
-    page.get_by_role("link", name="T-4:184").click()
+    page.get_by_role("link", name="T-4:184", exact=True).click()
     expect(page.locator("article")).to_have_count(4)  # three decisions and a fallback
     page.get_by_role("button", name="Keep this hand").click()
     expect(page.locator("main")).to_contain_text("Rocky: kept 3 turns")
     assert AgentCallRecord.objects.count() == 3
     page.get_by_role("link", name="Kept", exact=True).click()
-    page.get_by_role("link", name="T-4:184").click()
+    page.get_by_role("link", name="T-4:184", exact=True).click()
     page.get_by_role("link", name="Delete them").click()
     page.get_by_role("button", name="Delete 3 kept turns").click()
     expect(page.locator("main")).to_contain_text("3 turns no longer kept.")
