@@ -18,6 +18,7 @@ from capture.frozen import Marker
 # Deeper than this a page's tables in tables cannot be read by anyone; the text of it can.
 DEEPEST = 8
 _TABLE_COLUMNS = 9
+CELL = 10  # characters that a number, or what is empty, counts for: its cell takes room too
 
 
 def spelt(value: Any) -> str:
@@ -56,7 +57,7 @@ def _titled(kind: str) -> SafeString:
     return format_html(' title="{}"', kind) if kind else SafeString("")
 
 
-def _key(key: Any, find: str) -> SafeString:
+def _odd_key(key: Any, find: str) -> SafeString:
     if isinstance(key, str):
         return visible(key, find)
     return format_html('{} <span class="soft">({})</span>', visible(spelt(key), find), type(key).__name__)
@@ -77,26 +78,41 @@ class _Drawing:
         return self._scalar(value)
 
     def _scalar(self, value: Any) -> SafeString:
-        length = len(value) if isinstance(value, str) else 10  # any number: a cell takes its room too
-        if self._left is None or length <= self._left:
-            self._spend(length)
-            return scalar_html(value, self._find)
-        if not isinstance(value, str):
-            self._left = 0
-            return scalar_html(value, self._find)
-        head = value[: self._left]
-        self._left = 0
-        more = f"… the first {counted(len(head), 'character')} of {amount(length)}"
-        return format_html('{} <span class="absent">{}</span>', visible(head, self._find), more)
+        if isinstance(value, str) and value:
+            return self._text(value)
+        self._spend(CELL)
+        return scalar_html(value, self._find)
+
+    def _key(self, key: Any) -> SafeString:
+        if isinstance(key, str) and key:
+            return self._text(key)
+        self._spend(CELL)
+        return _odd_key(key, self._find)
+
+    def _text(self, text: str) -> SafeString:
+        left = self._left
+        self._spend(len(text))
+        if left is None or len(text) <= left:
+            return visible(text, self._find)
+        of = (
+            f"the first {counted(left, 'character')} of {amount(len(text))}"
+            if left
+            else counted(len(text), "character")
+        )
+        return format_html('{} <span class="absent">… {}</span>', visible(text[:left], self._find), of)
+
+    def _empty(self, kind: str) -> SafeString:
+        self._spend(CELL)
+        return format_html('<span class="absent">empty {}</span>', kind)
 
     def _spend(self, length: int) -> None:
         if self._left is not None:
-            self._left -= length
+            self._left = max(0, self._left - length)
 
     def _fitting(self, items: Iterable[Any]) -> Iterator[Any]:
         """Items for as long as there is room for one more."""
         for item in items:
-            if self._left is not None and self._left <= 0:
+            if self._left == 0:
                 return
             yield item
 
@@ -109,10 +125,10 @@ class _Drawing:
 
     def _object(self, value: dict[Any, Any], depth: int) -> SafeString:
         if not value:
-            return SafeString('<span class="absent">empty object</span>')
+            return self._empty("object")
         if depth >= DEEPEST:
             return self._as_text(value)
-        rows = [(_key(key, self._find), self.value(item, depth + 1)) for key, item in self._fitting(value.items())]
+        rows = [(self._key(key), self.value(item, depth + 1)) for key, item in self._fitting(value.items())]
         rest = self._rest(len(rows), value, "<div><dt></dt><dd>{}</dd></div>")
         return format_html(
             '<dl class="record">{}{}</dl>', format_html_join("", "<div><dt>{}</dt><dd>{}</dd></div>", rows), rest
@@ -120,20 +136,21 @@ class _Drawing:
 
     def _list(self, value: Sequence[Any], depth: int) -> SafeString:
         if not value:
-            return SafeString('<span class="absent">empty list</span>')
+            return self._empty("list")
         if depth >= DEEPEST:
             return self._as_text(value)
         if columns := _columns(value):
             return self._table(value, columns)
         if not any(isinstance(item, dict | list | tuple) for item in value):
             drawn = [(self._scalar(item),) for item in self._fitting(value)]
-            return format_html("{}{}", format_html_join(", ", "{}", drawn), self._rest(len(drawn), value, ", {}"))
+            rest = self._rest(len(drawn), value, ", {}" if drawn else "{}")
+            return format_html("{}{}", format_html_join(", ", "{}", drawn), rest)
         drawn = [(self.value(item, depth + 1),) for item in self._fitting(value)]
         rest = self._rest(len(drawn), value, "<li>{}</li>")
         return format_html('<ol class="record">{}{}</ol>', format_html_join("", "<li>{}</li>", drawn), rest)
 
     def _table(self, value: Sequence[Any], columns: list[str]) -> SafeString:
-        head = format_html_join("", '<th scope="col">{}</th>', ((visible(name, self._find),) for name in columns))
+        head = format_html_join("", '<th scope="col">{}</th>', [(self._key(name),) for name in columns])
         rows = [
             (format_html_join("", "<td>{}</td>", [(self._scalar(item[name]),) for name in columns]),)
             for item in self._fitting(value)

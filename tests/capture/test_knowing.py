@@ -151,6 +151,12 @@ def test_what_is_nested_too_deep_for_tables_is_still_there() -> None:
         ([{"a": "0123456789", "b": 2}] * 1_000, "… and 997 more"),
         ([["0123456789"]] * 1_000, "… and 995 more"),
         ([["a" * 60]] * 3, "… the first 50 characters of 60"),
+        ([[]] * 1_000, "… and 995 more"),
+        ([{}] * 1_000, "… and 995 more"),
+        ([""] * 1_000, "… and 995 more"),
+        ({"k" * 60 + str(number): {} for number in range(1_000)}, "… the first 50 characters of 61"),
+        ({"k" * 50: "v" * 70, "l": 1}, "… 70 characters"),
+        ([{"k" * 3_000: 1, "l": 2}] * 9, "… the first 50 characters of 3,000"),
     ],
 )
 def test_of_a_long_value_the_beginning_is_shown_and_the_rest_is_counted(value: Any, said: str) -> None:  # VW-2, PF-4
