@@ -287,6 +287,8 @@ class Runner:
             **({"replay": StudyRun.Replay.NOT_VERIFIED, "trace_sha256": ""} if ready else {}),
         )
         if not mine:
+            if not StudyRun.objects.filter(pk=self.run.pk).exists():
+                raise TakenOver(f"study {self.run.pk} was deleted meanwhile")
             raise TakenOver(f"another runner has taken over study {self.run.pk}")
 
     def _count_reactions(self, ready: list[tuple[_Slot, Done]]) -> None:

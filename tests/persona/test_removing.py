@@ -15,7 +15,7 @@ from agentlab.common.models import AuditEntry, Deed
 from agentlab.persona import removing
 from agentlab.persona.executors import Inline
 from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
-from agentlab.persona.runner import Runner
+from agentlab.persona.runner import Runner, TakenOver
 from agentlab.persona.runs import RunError, create
 from agentlab.persona.study import read_study
 
@@ -72,7 +72,7 @@ def test_the_page_says_what_goes_and_asks_once(tmp_path, olga) -> None:  # PE-3
     assert _client(olga).post(url).status_code == 404
 
 
-def test_an_operator_may_and_a_stranger_finds_nothing(tmp_path, olga) -> None:  # SF-1
+def test_an_operator_may_and_to_others_it_is_not_there(tmp_path, olga) -> None:  # SF-1
     run = _ran(tmp_path, olga)
     url = reverse("study-delete", args=[run.pk])
     assert _client(User.objects.create_user("sam")).get(url).status_code == 404
@@ -125,6 +125,16 @@ def test_a_study_that_somebody_goes_on_with_meanwhile_stays(tmp_path, olga) -> N
     with pytest.raises(RunError, match="gone on with meanwhile"):
         removing.remove(run, olga)
     assert TraceEvent.objects.count() == run.events
+
+
+def test_whoever_still_runs_it_is_told_that_it_was_deleted_and_writes_nothing(tmp_path, olga) -> None:  # PE-5
+    run = create(read_study(written(tmp_path, study())), executor="a test", owner_id=olga.pk)
+    runner = Runner(run, Inline())
+    StudyRun.objects.update(runner="")  # of a host that was not heard of for long
+    removing.remove(StudyRun.objects.get(), olga)
+    with pytest.raises(TakenOver, match=f"study {run.pk} was deleted meanwhile"):
+        runner.go()
+    assert [model.objects.count() for model in ROWS] == [0] * len(ROWS)
 
 
 def test_it_goes_whole_or_not_at_all(tmp_path, olga, monkeypatch) -> None:  # PE-3
