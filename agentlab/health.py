@@ -36,7 +36,7 @@ NO_DATABASE = "The database does not answer: no page but this one works."
 STILL_RECORDED = f"{NO_DATABASE} Turns that are being played are still recorded, and their ledger rows wait."
 NO_DATABASE_NOR_REDIS = "Neither the database nor the capture Redis answers: no page but this one works."
 MIGRATIONS = "migrations are missing"
-NOT_THERE = "{why} Hands cannot be shown until it does; everything else works."
+NOT_THERE = "{why} Hands cannot be shown until that is mended; everything else works."
 
 
 @dataclass(frozen=True)
