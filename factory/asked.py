@@ -25,7 +25,8 @@ def asked_in_short(message: str) -> str:
 
 def _of_a_command(message: str) -> str:
     """A command of Claude Code as it was typed, or what one printed."""
-    if name := _COMMAND.search(message):
+    typed = message.lstrip().startswith("<command-")  # else somebody speaks of such a tag
+    if typed and (name := _COMMAND.search(message)):
         arguments = _ARGUMENTS.search(message)
         return f"{name[1]} {arguments[1] if arguments else ''}".strip()
     return printed[2] if (printed := _PRINTED.match(message)) else ""

@@ -45,6 +45,11 @@ class FileReport:
     changed: int = 0
     unchanged: int = 0
 
+    @property
+    def brought_nothing(self) -> bool:
+        """Were all its attempts here already? Of a file without any that is not said."""
+        return bool(self.unchanged) and not self.new and not self.changed
+
     def as_json(self) -> dict[str, object]:
         counts = self.counts
         if self.error:

@@ -17,6 +17,8 @@ PLAN = WORKFLOWS["build"].phases[0]
         ("<system-reminder>\none\n</system-reminder>\n<system-reminder>two</system-reminder>\nGo on", "Go on"),
         ('<file name="/w/a.md">\nnotes\n</file>\nDo it', "Do it"),
         ("<command-name>/model</command-name>\n<command-args>opus</command-args>", "/model opus"),
+        ("<command-message>x</command-message>\n<command-name>/x</command-name>", "/x"),
+        ("What is <command-name>/model</command-name>?", "What is <command-name>/model</command-name>?"),
         ("<local-command-stdout>ok\nand more</local-command-stdout>", "ok"),
         ("<task>mine</task> and more", "<task>mine</task> and more"),
         ("<system-reminder>never closed", "<system-reminder>never closed"),

@@ -575,6 +575,8 @@ def test_a_session_file_becomes_a_run_of_whoever_brought_it(owner: Client, ada: 
     again = uploaded(owner, "session.jsonl", data).content.decode()
     assert FactoryRun.objects.count() == 1
     assert "nothing new: pi session, whose 2 attempts were all here already." in again
+    only_header = data.splitlines(keepends=True)[0].replace(b'"id": "', b'"id": "other-')
+    assert "here already" not in uploaded(owner, "empty.jsonl", only_header).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -240,7 +240,7 @@ def _imported(report: FileReport) -> str:
     counts = report.counts
     pages = " ".join(f"/factory/runs/{run_id}" for run_id in report.runs) or "no run"
     brought = f"attempts: {report.new} new, {report.changed} changed, {report.unchanged} as before"
-    if not report.new and not report.changed:
+    if report.brought_nothing:
         brought = f"nothing new ({counted(report.unchanged, 'attempt')} as before)"
     return on_a_terminal(
         f"{report.file}: {report.format}; {counts.records} records: {counts.shown} shown, {counts.hidden} hidden, "

@@ -107,6 +107,11 @@ def test_a_file_that_brings_nothing_new_is_said_to(tmp_path: Path) -> None:  # I
     assert "nothing new (1 attempt as before): /factory/runs/" in said_of(path)[0]
 
 
+def test_a_file_without_an_attempt_is_not_said_to_have_been_here(tmp_path: Path) -> None:  # IM-2
+    path = write_lines(tmp_path / "s.jsonl", PI_HEADER)
+    assert "attempts: 0 new, 0 changed, 0 as before: /factory/runs/" in said_of(path)[0]
+
+
 def said_of(path: Path, **options: object) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
     call_command("factory", "import", str(path), stdout=out, stderr=err, **options)
