@@ -94,12 +94,10 @@ class _Drawing:
         self._spend(len(text))
         if left is None or len(text) <= left:
             return visible(text, self._find)
-        of = (
-            f"the first {counted(left, 'character')} of {amount(len(text))}"
-            if left
-            else counted(len(text), "character")
-        )
-        return format_html('{} <span class="absent">… {}</span>', visible(text[:left], self._find), of)
+        told = counted(len(text), "character")
+        if left:
+            told = f"the first {counted(left, 'character')} of {amount(len(text))}"
+        return format_html('{} <span class="absent">… {}</span>', visible(text[:left], self._find), told)
 
     def _empty(self, kind: str) -> SafeString:
         self._spend(CELL)
