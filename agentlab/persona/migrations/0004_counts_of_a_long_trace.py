@@ -12,10 +12,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddIndex(
             model_name='traceevent',
-            index=models.Index(condition=models.Q(('kind', 'reacted')), fields=['run', 'kind', 'label', 'turn'], name='study_trace_reacted'),
-        ),
-        migrations.AddIndex(
-            model_name='traceevent',
             index=models.Index(condition=models.Q(('kind', 'probed')), fields=['run', 'kind', 'label', 'turn', 'persona'], name='study_trace_probed'),
         ),
     ]

@@ -10,10 +10,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.RemoveIndex(
-            model_name='traceevent',
-            name='study_trace_reacted',
-        ),
         migrations.AddField(
             model_name='studyrun',
             name='reacted',
