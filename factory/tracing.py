@@ -10,10 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from django.db import transaction
-from django.db.models import F, Max, QuerySet, TextField, Value
+from django.db.models import Exists, F, Max, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
+from agentlab.common.numbers import counted
 from factory.calls import AgentCall
 from factory.fields import short
 from factory.importers.found import SUB_AGENT, FoundAttempt, FoundSession
@@ -211,7 +212,8 @@ class FoundRun:
     def __init__(self, run: FactoryRun) -> None:
         self.run = run
         self.number = AgentAttempt.objects.filter(run=run).aggregate(last=Max("number"))["last"] or 0
-        self._said: dict[str, None] = {}
+        self._said: dict[str, bool] = {}  # by the note's words: is it a problem?
+        self._separate_tasks = False
         self._stated = ""
         self._requests: dict[bool, tuple[str, str | None]] = {}  # by a sub-agent? the first attempt and its request
 
@@ -235,7 +237,7 @@ class FoundRun:
             },
         )
         found = cls(FactoryRun.objects.select_for_update().get(pk=run.pk))
-        found._stated = session.request
+        found._stated, found._separate_tasks = session.request, session.separate_tasks
         return found
 
     def write(
@@ -281,35 +283,46 @@ class FoundRun:
         self._requests[by_sub_agent] = first, request
 
     def note(self, text: str) -> None:
-        self._said[text] = None
+        self._said[text] = False
 
     def close(self, source: str = "") -> None:
-        """The run ended as the last attempt that a model was asked did; its task is the first.
+        """The run ended as the last attempt that a model was asked did; its task is the first. Of separate tasks, it
+        failed where the last try at one of them did.
 
         `source` is the file that the notes are from, where several make up the run: what it does not say any more
         (that it was still being written) goes.
         """
+        attempts = AgentAttempt.objects.filter(run=self.run).defer("user_prompt", "reply").order_by("number")
+        asked = attempts.exclude(state=AttemptState.NOT_ASKED)
+        failed = self._failed_tasks(asked) if self._separate_tasks else 0
         known = dict(RunNote.objects.filter(run=self.run).values_list("text", "pk"))
         stale = RunNote.objects.filter(run=self.run, source=source).values_list("text", "pk")
         RunNote.objects.filter(pk__in=[pk for text, pk in stale if text not in self._said]).delete()
         RunNote.objects.bulk_create(
-            RunNote(run=self.run, text=text, source=source, at=timezone.now())
-            for text in self._said
+            RunNote(run=self.run, text=text, is_error=is_problem, source=source, at=timezone.now())
+            for text, is_problem in self._said.items()
             if text not in known
         )
-        attempts = AgentAttempt.objects.filter(run=self.run).defer("user_prompt", "reply").order_by("number")
-        asked = attempts.exclude(state=AttemptState.NOT_ASKED)
         last, first = asked.exclude(phase=SUB_AGENT).last() or asked.last(), attempts.first()
         began = asked.exclude(phase=SUB_AGENT).first() or asked.first()
         if first is None:
             return
         if last is not None and began is not None:
-            self.run.state, self.run.ended_at = last.state, last.ended_at
+            self.run.state, self.run.ended_at = State.FAILED if failed else last.state, last.ended_at
             # Of several files, that with the run's first attempt says what was asked.
             asked_for = dict(self._requests.values()).get(began.pk)
             self.run.task = asked_for or self._stated or (self.run.task if asked_for is None else asked_for)
         self.run.started_at = self.run.started_at or first.started_at
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
+
+    def _failed_tasks(self, asked: QuerySet[AgentAttempt]) -> int:
+        """How many samples ended in failure, which a note says. A try that was tried again is not how one ended."""
+        again = AgentAttempt.objects.filter(run=self.run, retry_of_attempt=OuterRef("pk"))
+        states = list(asked.exclude(Exists(again)).order_by().values_list("state", flat=True))
+        failed = states.count(State.FAILED)
+        if failed:
+            self._said[f"{failed:,} of {counted(len(states), 'sample')} failed."] = True
+        return failed
 
 
 def _tells_order(found: FoundAttempt, stored: QuerySet[AgentToolCall]) -> bool:

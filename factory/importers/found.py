@@ -99,7 +99,8 @@ class FoundSession:
     called. `part` tells the file apart where several make up one session. `counts` and `notes` are complete only
     once `attempts` has been walked: a large file is read as it is walked. `request` is the name of what was
     asked for, where the format has one: it stands in where no attempt says what was asked. A name or a summary of the
-    session is no request, and is a note.
+    session is no request, and is a note. The attempts of `separate_tasks` are tries at tasks that have nothing to do
+    with each other: one that failed is not mended by one that ends well later, as a turn of a conversation is.
     """
 
     format: str
@@ -109,5 +110,6 @@ class FoundSession:
     request: str = ""
     workspace: str = ""
     part: str = ""
+    separate_tasks: bool = False
     started_at: datetime | None = None
     notes: list[str] = field(default_factory=list)

@@ -118,6 +118,7 @@ def _session(
         attempts=iter(()),
         counts=counts,
         request=text(facts.get("task")),
+        separate_tasks=True,
         started_at=moment(facts.get("created")),
     )
     if session.request:

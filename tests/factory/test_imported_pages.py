@@ -223,3 +223,51 @@ def test_bringing_a_session_again_leaves_the_time_of_the_first_import() -> None:
     first = bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at
     assert first is not None
     assert bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at == first
+
+
+def inspect_log(path: Path, *samples: dict[str, object]) -> Path:
+    log = {"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t", "model": "m"}}
+    each = [
+        {"id": number, "epoch": 1, "uuid": f"u{number}", "input": f"task {number}", "messages": [], **sample}
+        for number, sample in enumerate(samples, 1)
+    ]
+    path.write_text(json.dumps({**log, "samples": each}))
+    return path
+
+
+TRIED_TWICE = {"error_retries": [{"message": "RuntimeError: boom"}]}
+FAILED = {**TRIED_TWICE, "error": {"message": "RuntimeError: dead"}}
+
+
+def test_a_log_in_which_a_sample_failed_for_good_is_no_success_however_the_last_one_ended(
+    owner: Client, tmp_path: Path
+) -> None:  # IM-1 FA-13
+    run = bring(inspect_log(tmp_path / "log.json", FAILED, {}, TRIED_TWICE))
+    said = text_of(page(owner, f"/factory/runs/{run.pk}"))
+    assert run.state == "failed"
+    assert "FAILED" in said and "1 of 3 samples failed." in said
+    assert [note.text for note in run.notes.filter(is_error=True)] == ["1 of 3 samples failed."]
+    assert "succeeded" not in text_of(page(owner, "/factory")).split("Run State Request")[1]
+
+
+def test_a_sample_that_succeeded_when_it_was_tried_again_did_not_fail(owner: Client, tmp_path: Path) -> None:  # IM-1
+    run = bring(inspect_log(tmp_path / "log.json", TRIED_TWICE, {}, TRIED_TWICE))
+    assert (run.state, run.attempts.filter(state="failed").count()) == ("succeeded", 2)
+    assert "samples failed" not in text_of(page(owner, f"/factory/runs/{run.pk}"))
+
+
+def test_how_many_samples_failed_is_said_anew_when_a_log_has_grown(owner: Client, tmp_path: Path) -> None:  # IM-2
+    bring(inspect_log(tmp_path / "log.json", FAILED, {}))
+    run = bring(inspect_log(tmp_path / "log.json", FAILED, {}, FAILED, {}))
+    assert [note.text for note in run.notes.filter(is_error=True)] == ["2 of 4 samples failed."]
+
+
+def test_a_conversation_whose_later_turn_succeeded_did_not_fail(owner: Client, tmp_path: Path) -> None:  # IM-1
+    failed = pi_message("2", "1", "assistant", "", stopReason="error", errorMessage="503")
+    asked = [pi_message("1", None, "user", "x"), failed, pi_message("3", "2", "user", "again")]
+    path = write_lines(
+        tmp_path / "s.jsonl", PI_HEADER, *asked, pi_message("4", "3", "assistant", "So", stopReason="stop")
+    )
+    run = bring(path)
+    assert [one.state for one in run.attempts.order_by("number")] == ["failed", "succeeded"]
+    assert run.state == "succeeded"
