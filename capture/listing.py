@@ -1,10 +1,13 @@
 """The list of recent hands as a page shows it, and the news since it was shown."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from urllib.parse import urlencode
 
+from django.conf import settings
+
+from agentlab.agents.models import InferenceCharge
 from agentlab.common.paging import Pager
 from capture.links import TurnLinks
 from capture.recent import ONLY, RecentHand, RecentHands
@@ -16,12 +19,15 @@ STILL_MOVING = 8
 KEPT = "kept"  # a list of its own, by when they were kept; beside what ONLY narrows to
 
 NONE_SUCH = {  # why a narrowed list is empty
-    "clamped": "No turn of the ledger is known to have been clamped; of its oldest turns it is not known.",
-    "reconnected": "No agent is known to have come back in the middle of a hand. Of older turns it is not known.",
+    "clamped": "No turn is known to have been clamped.",
+    "reconnected": "No agent is known to have come back in the middle of a hand.",
     "fallback": "Every turn was decided: none fell back.",
     "lost": "No recorded turn was lost.",
     "kept": "No hand is kept. Keep one on its page, within a day of its being played.",
 }
+
+
+NOT_KNOWN = " Of the oldest turns it is not known."
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a list was asked for: hands older than a cursor, and of which kind alone; empty: the newest, and all."""
+    """What a list was asked for: hands older than a cursor, of which kind alone, of which agent alone; empty: the
+    newest, and all."""
 
     before: str = ""
     only: str = ""
+    agent_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,7 @@ class RecentList:
     pager: Pager
     choices: list[Choice]
     none: str  # what an empty list says
+    agent: str  # whose hands alone these are; "": anybody's
 
 
 def present_recent(
@@ -79,31 +88,48 @@ def present_recent(
     return RecentList(
         rows,
         pager_of(links.base, recent, shown),
-        choices_of(links.base, shown.only, kept=True),
-        NONE_SUCH.get(shown.only, ""),
+        choices_of(links.base, shown, kept=True),
+        "" if rows else none_such(shown.only),
+        names.get(shown.agent_id, shown.agent_id),
     )
 
 
 def pager_of(path: str, recent: RecentHands, shown: Shown) -> Pager:
-    older = list_url(path, shown.only, recent.next_before) if recent.next_before else ""
-    return Pager(list_url(path, shown.only) if shown.before else "", older, "", "newest")
+    older = list_url(path, replace(shown, before=recent.next_before)) if recent.next_before else ""
+    return Pager(list_url(path, replace(shown, before="")) if shown.before else "", older, "", "newest")
 
 
-def choices_of(path: str, only: str, *, kept: bool = False) -> list[Choice]:
+def choices_of(path: str, shown: Shown, *, kept: bool = False) -> list[Choice]:
     """`kept`: with the kept hands among them."""
     words = ("", *ONLY, KEPT) if kept else ("", *ONLY)
-    return [Choice(word or "all", list_url(path, word), word == only) for word in words]
+    return [
+        Choice(word or "all", list_url(path, replace(shown, only=word, before="")), word == shown.only)
+        for word in words
+    ]
+
+
+def none_such(only: str) -> str:
+    """Why a list narrowed to `only` is empty. The ledger's oldest row tells whether it has rows of before there was a
+    word for a change or a note."""
+    said = NONE_SUCH.get(only, "")
+    if not (column := {"clamped": "change", "reconnected": "note"}.get(only)):
+        return said
+    oldest = InferenceCharge.objects.order_by("played_at", "id").values_list(column, flat=True)[:1]
+    is_known = not settings.HOSTED_AGENT_URL and None not in oldest  # another host's ledger may begin with anything
+    return said if is_known else said + NOT_KNOWN
 
 
 def ask_for(source: HandSource, shown: Shown) -> RecentHands:
     """The hands of anybody's that such a list shows. Raises what `source` does."""
+    agent_ids = [shown.agent_id] if shown.agent_id else None
     if shown.only == KEPT:
-        return source.recent_hands(shown.before or None, kept=True)
-    return source.recent_hands(shown.before or None, only=shown.only)
+        return source.recent_hands(shown.before or None, agent_ids=agent_ids, kept=True)
+    return source.recent_hands(shown.before or None, agent_ids=agent_ids, only=shown.only)
 
 
-def list_url(path: str, only: str = "", before: str = "") -> str:
-    query = {name: value for name, value in (("only", only), ("before", before)) if value}
+def list_url(path: str, shown: Shown) -> str:
+    query = {"agent": shown.agent_id, "only": shown.only, "before": shown.before}
+    query = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(query)}" if query else path
 
 
@@ -137,11 +163,12 @@ def marks_of(hand: RecentHand, links_of: Callable[[str], TurnLinks]) -> list[Mar
     return marks
 
 
-def news_query(recent: RecentHands, only: str) -> str:
+def news_query(recent: RecentHands, shown: Shown) -> str:
     """What a page that shows these hands asks with, to hear of newer ones."""
     newest = max((hand.last_played_at for hand in recent.hands), default=datetime.now(UTC))
     seen = [hand.title for hand in recent.hands[:STILL_MOVING]]
-    return urlencode({"since": newest.isoformat(), "seen": seen, "only": only}, doseq=True)
+    query = {"since": newest.isoformat(), "seen": seen, "only": shown.only, "agent": shown.agent_id}
+    return urlencode(query, doseq=True)
 
 
 def count_news(recent: RecentHands, since: datetime, seen: set[str]) -> int:

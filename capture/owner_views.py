@@ -25,7 +25,7 @@ from capture.agent_cards import cards, hand_rows
 from capture.asking import BadQuestion, asked_hand
 from capture.keeping import keep_hand, unkept
 from capture.links import VERSION_PAGE, TurnLinks
-from capture.listing import NONE_SUCH, Shown, choices_of, pager_of
+from capture.listing import Shown, choices_of, none_such, pager_of
 from capture.opening import audit_opened
 from capture.presenting import present_hand
 from capture.sources import SourceError, hand_source
@@ -95,7 +95,8 @@ def _list_page(request: HttpRequest, agent: Agent, *, kept: bool) -> HttpRespons
     found = hand_source().recent_hands(shown.before or None, agent_ids=[agent.pk], kept=kept, only=shown.only)
     rows = hand_rows(found.hands, {agent.pk: agent.name}, shown.only)
     context: dict[str, Any] = {"rows": rows, "pager": pager_of(request.path, found, shown), "only": shown.only}
-    context |= {"choices": [] if kept else choices_of(request.path, shown.only), "none": NONE_SUCH.get(shown.only)}
+    context |= {"choices": [] if kept else choices_of(request.path, shown)}
+    context |= {"none": none_such(shown.only) if not rows else ""}
     context |= {"unpublished": not rows and not agent.versions.exists(), "silence": hand_source().silence()}
     return _page(request, agent, "hands", context | {"tab": "kept" if kept else "hands"})
 

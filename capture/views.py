@@ -18,7 +18,7 @@ from agentlab.common.access import User, is_operator, operators_only
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
-from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn
+from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn, check
 from capture.company import company, names_of
 from capture.keeping import keep_hand, unkept
 from capture.links import OPERATORS_PAGE, VERSION_PAGE, TurnLinks
@@ -71,13 +71,19 @@ def hands(request: HttpRequest) -> HttpResponse:
         if asked.hand_number is not None:
             context |= _hand_context(request.user, asked.table_id, asked.hand_number, asked)
         else:
-            context |= _list_context(Shown(request.GET.get("before", ""), request.GET.get("only", "")))
+            context |= _list_context(_shown(request))
             context["silence"] = hand_source().silence()
     except SourceError as error:
         context["trouble"], status = str(error), error.status
     except ValueError as error:
         context["form"]["error"], status = str(error), 400
     return render(request, "capture/page.html", context, status=status)
+
+
+def _shown(request: HttpRequest) -> Shown:
+    asked = {name: request.GET.get(name, "").strip() for name in ("before", "only", "agent")}
+    check("-", 0, asked["agent"])
+    return Shown(asked["before"], asked["only"], agent_named(asked["agent"]))
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:
@@ -87,11 +93,12 @@ def _form(request: HttpRequest) -> dict[str, Any]:
 
 def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dict[str, Any]:
     recent = ask_for(hand_source(), shown)
-    names = names_of(agent_id for hand in recent.hands for agent_id in hand.agent_ids)
+    seen = (agent_id for hand in recent.hands for agent_id in hand.agent_ids)
+    names = names_of([*seen, shown.agent_id] if shown.agent_id else seen)
     return {
         "recent": present_recent(recent, TurnLinks(OPERATORS_PAGE), names, shown, open_hand=open_hand),
         "shown": shown,
-        "news_url": "" if shown.only == KEPT else f"{OPERATORS_PAGE}/news?{news_query(recent, shown.only)}",
+        "news_url": "" if shown.only == KEPT else f"{OPERATORS_PAGE}/news?{news_query(recent, shown)}",
         # The ledger of another host is not ours to count.
         "losses": None if settings.HOSTED_AGENT_URL else losses.lately(datetime.now(UTC)),
     }
@@ -164,13 +171,13 @@ def news(request: HttpRequest) -> HttpResponse:
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("captured-hands")
     try:
-        only = request.GET.get("only", "")
-        count = _count_news(hand_source().recent_hands(only=only), request)
+        shown = _shown(request)
+        count = _count_news(ask_for(hand_source(), shown), request)
     except SourceError as error:
         return _plain(str(error), error.status)
     except (ValueError, TypeError):
         return _plain("The list to compare with cannot be read.", 400)
-    return render(request, "capture/_news.html", {"count": count, "list_url": list_url(OPERATORS_PAGE, only)})
+    return render(request, "capture/_news.html", {"count": count, "list_url": list_url(OPERATORS_PAGE, shown)})
 
 
 def _count_news(newest: RecentHands, request: HttpRequest) -> int:

@@ -101,6 +101,39 @@ def test_the_list_may_be_narrowed_to_hands_with_marks(client: Client, capture_re
     assert "not listed by that" in read(client, f"{LIST}?only=odd", 400)
 
 
+def test_the_list_may_be_of_one_agent_by_its_name_or_id(client: Client) -> None:  # VW-1
+    Agent.objects.create(id="rocky", name="Rocky", owner=User.objects.create_user("ann"))
+    charge_all(*(charge("rocky", hand=hand, change="clamp") for hand in range(1, 31)), charge("nit", hand=40))
+    for asked in ("rocky", "Rocky"):
+        page = read(client, f"{LIST}?table=&hand=&agent={asked}")
+        assert "Hands of <b>Rocky</b> alone" in page
+        assert (f"{TABLE}:40<" in page, f"{TABLE}:30<" in page) == (False, True)
+        assert 'href="/agent-capture?agent=rocky&amp;only=clamped"' in page
+        assert "agent=rocky" in re.findall(r'hx-get="(/agent-capture/news[^"]+)"', page)[0]
+    older = re.search(r'href="(/agent-capture\?agent=rocky&amp;before=[^"]+)"', page)
+    assert older
+    assert f"{TABLE}:1<" in read(client, older[1].replace("&amp;", "&"))
+
+
+def test_of_an_agent_without_a_row_nothing_else_is_shown(client: Client) -> None:  # VW-1
+    charge_all(charge())
+    page = read(client, f"{LIST}?agent=nosuch")
+    assert "No turn of nosuch is in the ledger." in page
+    assert f"{TABLE}:" not in page
+    assert client.get(LIST, {"agent": "a\0b"}).status_code == 400
+
+
+@pytest.mark.parametrize("only", ["clamped", "reconnected"])
+def test_an_empty_list_says_that_old_turns_are_not_known_where_there_are_such(  # VW-1, CAP-7
+    client: Client, only: str
+) -> None:
+    charge_all(charge(index=1, change="", note=""))
+    page = read(client, f"{LIST}?only={only}")
+    assert ("is known to have" in page, "oldest" in page) == (True, False)
+    charge_all(charge(index=0))
+    assert "Of the oldest turns it is not known." in read(client, f"{LIST}?only={only}")
+
+
 def test_news_of_a_narrowed_list_are_of_its_kind(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
     hands.store(capture_redis, [hands.fallback("rocky", 1)], hand=183, at=hands.days_ago(0.1))
     url = re.search(r'data-live hx-get="([^"]+)"', read(client, f"{LIST}?only=fallback"))
