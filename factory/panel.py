@@ -24,7 +24,7 @@ DELIVERED = {
     "session_history": "In the session's history",
 }
 SEND_KINDS = {kind: words.capitalize() for kind, words in KIND_WORDS.items()} | {"initial": "Initial request"}
-UNKNOWN_KIND = "Request or correction: not recorded"
+UNKNOWN_KIND = "Whether a first request or a correction is not recorded"
 TURNS_LISTED = 100
 OPAQUE = "What the provider itself keeps of a session cannot be listed in full."
 NOT_IN_MESSAGES = "the provider's history of the session is not in it"
@@ -115,13 +115,14 @@ class AttemptFacts:
 @dataclass(frozen=True, slots=True)
 class Task:
     """`text` is the recorded task, else (`derived`) one taken out of the message of attempt `found_in`; None where it
-    could not be told apart, for the reason in `note`."""
+    could not be told apart, for the reason in `note`, of which `reason` says more where more is known."""
 
     text: str | None
     derived: bool = False
     found_in: int | None = None
     origin: str = ""
     note: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,11 +235,11 @@ def _task(attempt: AttemptFacts, prior: PriorTurns) -> Task:
     if (text := extract_task(attempt.user_prompt or "")) is not None:
         return Task(text, derived=True, found_in=attempt.number)
     if prior.ambiguous:
-        return Task(None, note=f"{NO_TASK} {AMBIGUOUS_TASK}")
+        return Task(None, note=NO_TASK, reason=AMBIGUOUS_TASK)
     if found := _from_earlier(attempt, prior.turns):
         text, turn = found
         return Task(text, derived=True, found_in=turn.number)
-    return Task(None, note=f"{NO_TASK} {AMBIGUOUS_TASK}" if prior.turns else NO_TASK)
+    return Task(None, note=NO_TASK, reason=AMBIGUOUS_TASK if prior.turns else "")
 
 
 def _from_earlier(attempt: AttemptFacts, turns: Sequence[AttemptFacts]) -> tuple[str, AttemptFacts] | None:

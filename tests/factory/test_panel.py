@@ -91,7 +91,7 @@ def test_a_turn_of_another_phase_between_makes_it_ambiguous() -> None:  # AI-4
     run = [opened(1), attempt(2, phase="build", user_prompt="x"), attempt(3, user_prompt="fix")]
     task = build_panel(run[2], find_prior_turns(run[2], run)).task
     assert task.text is None
-    assert panel.AMBIGUOUS_TASK in task.note
+    assert task.reason == panel.AMBIGUOUS_TASK
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_times_that_do_not_order_the_turns_give_no_task_and_say_so(other: dict[s
     prior = find_prior_turns(run[1], run)
     assert (prior.turns, prior.ambiguous) == ((), True)
     built = build_panel(run[1], prior)
-    assert built.task.text is None and panel.AMBIGUOUS_TASK in built.task.note
+    assert built.task.text is None and built.task.reason == panel.AMBIGUOUS_TASK
     assert built.inherited.turns == ()
     assert built.inherited.notes == (panel.AMBIGUOUS_TURNS, panel.OPAQUE)
 
@@ -174,7 +174,7 @@ def test_a_later_turn_says_that_the_providers_history_cannot_be_listed() -> None
 
 def test_the_kind_of_a_send_is_never_guessed() -> None:  # AI-4
     run = [attempt(1), attempt(2, user_prompt="Your reply could not be read")]
-    assert build_panel(run[1], find_prior_turns(run[1], run)).dispatch_kind == "Request or correction: not recorded"
+    assert build_panel(run[1], find_prior_turns(run[1], run)).dispatch_kind == panel.UNKNOWN_KIND
     assert build_panel(attempt(send_kind="parse_retry"), NONE).dispatch_kind == "Parse correction"
     assert build_panel(attempt(send_kind="gate_retry"), NONE).dispatch_kind == "Check correction"
 

@@ -174,9 +174,11 @@ def test_an_attempt_begins_with_the_message_and_the_reply_and_says_once_what_is_
     attempt = run.attempts.get(number=2)
     said = text_of(page(f"/factory/runs/{run.pk}/attempts/2"))
     message, reply = str(attempt.user_prompt).strip().split("\n")[0], str(attempt.reply).strip().split("\n")[0]
-    known = [said.index("Task instructions"), said.index(message), said.index(f"Reply {reply}")]
+    below = (
+        "Task instructions were not captured separately for this attempt. The exact user message is available below."
+    )
+    known = [said.index("Task instructions"), said.index(below), said.index(message), said.index(f"Reply {reply}")]
     gaps = [
-        "Task instructions were not captured separately for this attempt. The exact user message is available below.",
         "The task could not be separated from this session's other messages.",
         "Attachment accounting was not recorded for this attempt.",
         "Imported from pi session: what that format does not hold reads as not recorded.",
@@ -184,7 +186,16 @@ def test_an_attempt_begins_with_the_message_and_the_reply_and_says_once_what_is_
     sections = ["This dispatch", "Inherited context", "Files available", "Attachments delivered"]
     places = known + [said.index(gap) for gap in gaps] + [said.index(section) for section in sections]
     assert places == sorted(places)
-    assert [said.count(gap) for gap in gaps] == [1, 1, 1, 1]
+    assert [said.count(gap) for gap in (below, *gaps)] == [1, 1, 1, 1]
+
+
+def test_a_message_that_is_there_is_not_said_to_be_missing_where_its_kind_is(page: Page, run: FactoryRun) -> None:
+    # AI-2
+    add(run, 1, user_prompt="Mend it")
+    add(run, 2, user_prompt=None)
+    kind = "This dispatch Whether a first request or a correction is not recorded"
+    assert f"{kind} · 7 B" in text_of(page(f"/factory/runs/{run.pk}/attempts/1"))
+    assert f"{kind} · the message was not recorded" in text_of(page(f"/factory/runs/{run.pk}/attempts/2"))
 
 
 def test_what_a_session_file_lists_is_not_said_to_have_been_sent_earlier(page: Page, ada: User) -> None:  # AI-5
