@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-_LARGEST = 2**63 - 1
+_LARGEST = 2**43  # so that a million of them can be added in a 64-bit number: SQLite refuses a sum beyond that
 NO_OFFSET = "Times in this file name no zone; they are read as UTC."
 """What the reader of such times is told."""
 
@@ -24,14 +24,14 @@ def text(value: object) -> str:
 
 
 def count(value: object) -> int | None:
-    """A whole number that a 64-bit column holds, else None."""
+    """A whole number that can be stored and added up with others, else None."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _LARGEST:
         return None
     return value
 
 
 def total(numbers: list[int | None]) -> int | None:
-    """The sum of what is known; None where nothing is, or where no column holds it."""
+    """The sum of what is known; None where nothing is, or where it is no `count`."""
     known = [number for number in numbers if number is not None]
     return count(sum(known)) if known else None
 

@@ -23,6 +23,7 @@ from factory.importers import jsonl, streaming
 from factory.importers.found import NotSupportedError
 from factory.importing import FileReport, ImportRefused, import_path
 from factory.models import AgentAttempt, FactoryRun, RunNote
+from factory.reading import RunQuery, list_runs
 from tests.factory.importers.reading import PI_HEADER, SESSIONS, pi_message, read, read_one, write_lines
 from tests.factory.importers.test_formats import make_trace
 
@@ -306,6 +307,22 @@ def test_names_and_numbers_that_no_column_holds(tmp_path: Path) -> None:  # IM-1
     attempt = AgentAttempt.objects.get()
     assert attempt.model.startswith("m\\x00\\ud83d") and len(attempt.model) == 200
     assert (attempt.input_tokens, attempt.output_tokens, attempt.cost) == (None, None, None)
+
+
+@pytest.mark.django_db
+def test_a_list_adds_up_the_tokens_of_a_run_whatever_its_file_says(tmp_path: Path) -> None:  # IM-1 SF-4
+    usage = {"input": 2**62, "cacheRead": 2**62, "output": 2**62}
+    lines = [
+        line
+        for n in range(3)
+        for line in (
+            pi_message(f"u{n}", None, "user", "x"),
+            pi_message(f"a{n}", f"u{n}", "assistant", "y", usage=usage, stopReason="stop"),
+        )
+    ]
+    brought(write_lines(tmp_path / "s.jsonl", PI_HEADER, *lines))
+    [row] = list_runs(User(is_staff=True, is_active=True), RunQuery()).rows
+    assert (row.attempt_count, row.tokens_in, row.tokens_out) == (3, None, None)
 
 
 @pytest.mark.django_db
