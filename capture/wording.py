@@ -79,14 +79,18 @@ def _gone(view: TurnView) -> bool:
 
 
 def losses(views: Sequence[TurnView]) -> str:
-    """`7 of 8 turns recorded, 1 dropped: buffer full`, or nothing where nothing was lost."""
+    """`7 of 8 turns recorded, 1 dropped: buffer full`, or nothing where nothing was lost. A record may be there all the
+    same: the store took it and its answer was late, or an earlier one has the same key."""
     decisions = [view for view in views if not view.is_fallback]
-    lost = Counter((v.capture_outcome, v.capture_reason) for v in decisions if v.capture_outcome in LOST)
-    if not lost:
+    missed = [view for view in decisions if view.capture_outcome in LOST]
+    if not missed:
         return ""
-    recorded = sum(v.turn is not None or v.capture_outcome == "recorded" for v in decisions)
+    recorded = sum(v.turn is not None or v.capture_outcome == "recorded" for v in decisions if v not in missed)
+    lost = Counter((view.capture_outcome, view.capture_reason) for view in missed)
     parts = [f"{n} {outcome}{f': {reason}' if reason else ''}" for (outcome, reason), n in lost.items()]
-    return f"{recorded} of {len(decisions)} turns recorded, {', '.join(parts)}"
+    said = f"{recorded} of {len(decisions)} turns recorded, {', '.join(parts)}"
+    here = sum(view.turn is not None for view in missed)
+    return f"{said}; a record of {here} of these is here all the same" if here else said
 
 
 def empty_hand(hand: Hand, *, now: datetime, ttl: timedelta) -> str:

@@ -101,8 +101,9 @@ class _Player:
             self.thoughts.append("I have not heard how this pot was built, so I play it carefully.")
         wish = self._after_the_flop() if self.spot.board else self._before_the_flop()
         choice = self._choice(wish)
-        if self.spot.raisers and self.rng.random() < KEEPS_A_NOTE:
-            choice["note"] = f"{self.spot.raisers[-1]} is willing to raise"
+        others = [name for name in self.spot.raisers if name != "(you)"]
+        if others and self.rng.random() < KEEPS_A_NOTE:
+            choice["note"] = f"{others[-1]} is willing to raise"
         text = json.dumps(choice)
         if self.rng.random() < FENCES:
             text = f"```json\n{text}\n```"

@@ -65,6 +65,15 @@ def test_losses_count_decisions_alone() -> None:  # CAP-10
     assert losses(views[:7]) == ""
 
 
+def test_a_lost_turn_that_can_be_read_is_not_counted_twice() -> None:  # CAP-10
+    views = [
+        replace(PLAIN, turn=turn(), capture_outcome="failed", capture_reason="timed out"),
+        replace(PLAIN, action_index=1, capture_outcome="failed", capture_reason="timed out"),
+        replace(PLAIN, action_index=2, turn=turn()),
+    ]
+    assert losses(views) == "1 of 3 turns recorded, 2 failed: timed out; a record of 1 of these is here all the same"
+
+
 @pytest.mark.parametrize(
     ("indexes", "words"),
     [
