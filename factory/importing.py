@@ -50,6 +50,16 @@ class FileReport:
         """Were all its attempts here already? Of a file without any that is not said."""
         return bool(self.unchanged) and not self.new and not self.changed
 
+    @property
+    def records_in_words(self) -> str:
+        """The counts for a person, for whom *hidden* needs a word more."""
+        counts = self.counts
+        why = " (not part of the conversation, such as file snapshots or progress)" if counts.hidden else ""
+        return (
+            f"{counts.records} records: {counts.shown} shown, {counts.hidden} hidden{why}, "
+            f"{counts.damaged} damaged, {counts.unknown} unknown"
+        )
+
     def as_json(self) -> dict[str, object]:
         counts = self.counts
         if self.error:

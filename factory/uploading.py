@@ -46,9 +46,7 @@ def _refused(request: HttpRequest, sentence: str) -> HttpResponse:
 
 
 def _counted(report: FileReport) -> str:
-    counts = report.counts
-    rest = f"{counts.hidden} hidden, {counts.damaged} damaged, {counts.unknown} unknown"
     if report.brought_nothing:
         were = "was" if report.unchanged == 1 else "were all"
         return f"nothing new: {report.format}, whose {counted(report.unchanged, 'attempt')} {were} here already"
-    return f"{report.format}, {counts.records} records: {counts.shown} shown, {rest}"
+    return f"{report.format}, {report.records_in_words}"

@@ -48,6 +48,13 @@ def test_each_verbs_help_has_examples_and_its_exit_codes(verb: str, capsys: pyte
     assert "exit code: 0" in said
 
 
+def test_the_imports_help_says_which_records_are_hidden(capsys: pytest.CaptureFixture[str]) -> None:  # FA-2 IM-1
+    with pytest.raises(SystemExit):
+        call_command("factory", "import", "--help")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Hidden ones are not part of the conversation, such as file snapshots or progress" in said
+
+
 @pytest.mark.django_db
 def test_a_providers_page_of_an_error_is_one_line(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # SF-4
     def refusing(self: RehearsalSession, messages: Any) -> str:

@@ -579,6 +579,13 @@ def test_a_session_file_becomes_a_run_of_whoever_brought_it(owner: Client, ada: 
     assert "here already" not in uploaded(owner, "empty.jsonl", only_header).content.decode()
 
 
+def test_bringing_a_file_says_what_its_hidden_records_are(owner: Client) -> None:  # IM-1
+    data = (Path(factory.__file__).parent / "examples/session.jsonl").read_bytes()
+    label = b'{"type": "label", "id": "new", "parentId": null, "timestamp": "2026-11-29T12:00:00Z"}\n'
+    said = uploaded(owner, "session.jsonl", data + label).content.decode()
+    assert "hidden (not part of the conversation, such as file snapshots or progress), 0 damaged" in said
+
+
 @pytest.mark.parametrize(
     ("name", "data"),
     [

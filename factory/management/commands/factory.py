@@ -43,6 +43,8 @@ IMPORT_EXAMPLES = """
   manage.py factory import ~/.pi/agent/sessions/*/*.jsonl --json
   manage.py factory import logs/2026-11-29.eval
 
+Each file's records are counted. Hidden ones are not part of the conversation, such as file snapshots or progress;
+damaged ones cannot be read; unknown ones are of a kind that is not known here.
 The same file twice changes nothing; one that has grown gives its new turns. No file is ever written to.
 exit code: 0 all imported · 1 some were not, each named in a line · 2 wrong words · 130 interrupted"""
 NO_OWNER = "These runs have no owner: only operators see them. Import again with --owner USER for runs of that user's."
@@ -237,15 +239,11 @@ def _counted(report: Reconciled) -> str:
 
 
 def _imported(report: FileReport) -> str:
-    counts = report.counts
     pages = " ".join(f"/factory/runs/{run_id}" for run_id in report.runs) or "no run"
     brought = f"attempts: {report.new} new, {report.changed} changed, {report.unchanged} as before"
     if report.brought_nothing:
         brought = f"nothing new ({counted(report.unchanged, 'attempt')} as before)"
-    return on_a_terminal(
-        f"{report.file}: {report.format}; {counts.records} records: {counts.shown} shown, {counts.hidden} hidden, "
-        f"{counts.damaged} damaged, {counts.unknown} unknown; {brought}: {pages}"
-    )
+    return on_a_terminal(f"{report.file}: {report.format}; {report.records_in_words}; {brought}: {pages}")
 
 
 def _speaker(as_json: bool) -> Callable[[str], None]:

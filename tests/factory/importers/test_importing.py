@@ -112,6 +112,15 @@ def test_a_file_without_an_attempt_is_not_said_to_have_been_here(tmp_path: Path)
     assert "attempts: 0 new, 0 changed, 0 as before: /factory/runs/" in said_of(path)[0]
 
 
+def test_the_line_of_an_import_says_what_hidden_means_where_something_is(tmp_path: Path) -> None:  # IM-1
+    label = {"type": "label", "id": "2", "parentId": "1", "timestamp": "2026-11-29T12:00:00Z"}
+    records = [PI_HEADER, pi_message("1", None, "user", "x")]
+    with_one, without = (write_lines(tmp_path / f"{len(more)}", *records, *more) for more in ([label], []))
+    why = " (not part of the conversation, such as file snapshots or progress)"
+    assert f"3 records: 2 shown, 1 hidden{why}, 0 damaged, 0 unknown; " in said_of(with_one)[0]
+    assert "2 records: 2 shown, 0 hidden, 0 damaged, 0 unknown; " in said_of(without)[0]
+
+
 def said_of(path: Path, **options: object) -> tuple[str, str]:
     out, err = StringIO(), StringIO()
     call_command("factory", "import", str(path), stdout=out, stderr=err, **options)
