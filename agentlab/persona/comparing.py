@@ -1,20 +1,22 @@
 """Two studies side by side: how beliefs went and what was done in each, and where their files differ.
 
-What is drawn is what each study's own page draws, so that the two agree. Of the files, everything is compared, and no
+What is drawn is what each study's own page draws, so that the two agree; a persona that is asked for stands over the
+medians and is not counted in them unless it is among those drawn anyway. Of the files, everything is compared, and no
 more is shown than a person reads.
 """
 
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 import msgspec
+from django.db.models import QuerySet
 
 from agentlab.common.charts import LineChart, Series
-from agentlab.persona.models import StudyDefinition, StudyRun
+from agentlab.persona.models import StudyDefinition, StudyPersona, StudyRun
 from agentlab.persona.reading import Trajectories, drawn_numbers, reactions, trajectories
 from agentlab.persona.showing import ROWS, Table, points, stance_shown
 from agentlab.persona.values import UNREADABLE, cut, sha256
@@ -26,57 +28,94 @@ LONGEST = 300  # characters of a line
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two. `medians[topic]` has a value for each of `found.turns`."""
+    """One of the two. `medians[topic]`, and `own[topic]` of the persona that was asked for, have a value for each of
+    `found.turns`."""
 
     run: StudyRun
     found: Trajectories
     medians: dict[str, list[float]]
     actions: dict[str, int]
-
-    def final(self, topic: str) -> float:
-        """The median after the last turn that is known; NaN where none is."""
-        known = [value for value in self.medians.get(topic, []) if not math.isnan(value)]
-        return known[-1] if known else math.nan
+    own: dict[str, list[float]] = field(default_factory=dict)
 
 
-def side(run: StudyRun) -> Side:
+def side(run: StudyRun, who: StudyPersona | None = None) -> Side:
+    """The study, and how the beliefs of one of its personas went."""
     found = trajectories(run, drawn_numbers(run, None))
     medians = {topic: found.over_personas(topic, median) for topic in sorted(found.lines)}
-    return Side(run, found, medians, {action: sum(of.values()) for action, of in reactions(run).items()})
+    lines = trajectories(run, [who.number]).lines if who else {}
+    own = {topic: line for topic, of in lines.items() for line in of.values()}
+    return Side(run, found, medians, {action: sum(of.values()) for action, of in reactions(run).items()}, own)
 
 
-def charts(a: Side, b: Side) -> list[LineChart]:
-    """A chart for each topic that both have."""
+def charts(a: Side, b: Side, name: str = "") -> list[LineChart]:
+    """A chart for each topic that both have: medians, and over them the persona's own lines where both have it."""
     last = float(max(a.found.turns[-1], b.found.turns[-1]) or 1)
     made = []
     for topic in sorted(a.medians.keys() & b.medians.keys()):
-        series = [
-            Series(f"study {one.run.pk}, median", points(one.found.turns, one.medians[topic]), kind)
-            for one, kind in ((a, "strong"), (b, "chosen"))
-        ]
-        ends = " and ".join(f"{stance_shown(one.final(topic))} in study {one.run.pk}" for one in (a, b))
-        about = f"Median stance by turn of two studies, from -1 against to 1 for; it ends at {ends}."
+        is_own = topic in a.own and topic in b.own
+        series = _series(a, b, "median", [one.medians[topic] for one in (a, b)], " behind" if is_own else "")
+        about = "Median stance by turn of two studies, from -1 against to 1 for; it ends at "
+        about += f"{_ends(a, b, a.medians[topic], b.medians[topic])}."
+        if is_own:
+            series += _series(a, b, name, [one.own[topic] for one in (a, b)])
+            about += f" {name} ends at {_ends(a, b, a.own[topic], b.own[topic])}."
         made.append(LineChart(topic, series, about, (-1.0, 1.0), (0.0, last), "turn", "stance"))
     return made
 
 
-def by_turn(a: Side, b: Side) -> Table:
-    """The same medians as numbers; "–" in turns that only the other study's chart has."""
-    topics = sorted(a.medians.keys() & b.medians.keys())
-    columns = [f"{topic}, study {one.run.pk}" for topic in topics for one in (a, b)]
-    lines = [dict(zip(one.found.turns, one.medians[topic], strict=True)) for topic in topics for one in (a, b)]
-    turns = sorted({*a.found.turns, *b.found.turns}) if topics else []
+def _series(a: Side, b: Side, name: str, lines: list[list[float]], behind: str = "") -> list[Series]:
+    return [
+        Series(f"study {one.run.pk}, {name}", points(one.found.turns, line), kind + behind)
+        for one, line, kind in zip((a, b), lines, ("strong", "chosen"), strict=True)
+    ]
+
+
+def _ends(a: Side, b: Side, first: list[float], second: list[float]) -> str:
+    ends = ((a, first), (b, second))
+    return " and ".join(f"{stance_shown(_final(line))} in study {one.run.pk}" for one, line in ends)
+
+
+def _final(line: list[float]) -> float:
+    """The stance after the last turn that is known; NaN where none is."""
+    known = [value for value in line if not math.isnan(value)]
+    return known[-1] if known else math.nan
+
+
+def by_turn(a: Side, b: Side, name: str = "") -> Table:
+    """The same lines as numbers; "–" in turns that only the other study's chart has."""
+    columns: list[str] = []
+    lines: list[dict[int, float]] = []
+    for topic in sorted(a.medians.keys() & b.medians.keys()):
+        is_own = topic in a.own and topic in b.own
+        for of, whose in [("medians", ""), *([("own", f" {name},")] if is_own else [])]:
+            columns += [f"{topic},{whose} study {one.run.pk}" for one in (a, b)]
+            lines += [dict(zip(one.found.turns, getattr(one, of)[topic], strict=True)) for one in (a, b)]
+    turns = sorted({*a.found.turns, *b.found.turns}) if lines else []
     rows = [[str(turn), *(stance_shown(line.get(turn, math.nan)) for line in lines)] for turn in turns]
     return Table(["turn", *columns], rows[:ROWS], max(0, len(rows) - ROWS))
 
 
 def finals(a: Side, b: Side) -> list[list[str]]:
     """[topic, a's final median, b's, b's minus a's]"""
+    return _finals(a.medians, b.medians)
+
+
+def own_finals(a: Side, b: Side) -> list[list[str]]:
+    """The same of the persona that was asked for."""
+    return _finals(a.own, b.own)
+
+
+def _finals(a: Mapping[str, list[float]], b: Mapping[str, list[float]]) -> list[list[str]]:
     rows = []
-    for topic in sorted(a.medians.keys() & b.medians.keys()):
-        first, second = a.final(topic), b.final(topic)
+    for topic in sorted(a.keys() & b.keys()):
+        first, second = _final(a[topic]), _final(b[topic])
         rows.append([topic, *map(stance_shown, (first, second, second - first))])
     return rows
+
+
+def shared(a: StudyRun, b: StudyRun) -> QuerySet[StudyPersona]:
+    """The personas of the first study whose ids the second one has too."""
+    return a.people.filter(key__in=b.people.values("key"))
 
 
 def only(a: Side, b: Side) -> list[str]:

@@ -52,7 +52,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
     """One study: beliefs, reactions, probes, replay, and its personas. `?persona=KEY` draws one of them strongly."""
     run = _run(request, number)
     key = request.GET.get("persona", "")
-    chosen = run.people.filter(key=key).first() if _plain(key) else None
+    chosen = _who_of(run, key)
     at = chosen.number if chosen else None
     found = reading.trajectories(run, reading.drawn_numbers(run, at))
     names = dict(run.people.filter(number__in=next(iter(found.lines.values()), {})).values_list("number", "name"))
@@ -87,14 +87,24 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
 
 @require_safe
 def compare(request: HttpRequest) -> HttpResponse:
-    """Two studies side by side, `?a=2&b=3`."""
+    """Two studies side by side, `?a=2&b=3`. `&persona=KEY` draws that one's lines over the medians of both."""
     runs = [_run(request, _number(request.GET.get(name, ""))) for name in ("a", "b")]
-    a, b = (comparing.side(run) for run in runs)
+    key = request.GET.get("persona", "")
+    people = [_who_of(run, key) for run in runs] if key else [None, None]
+    if key and not any(people):
+        raise Http404
+    chosen = people[0] if all(people) else None
+    a, b = (comparing.side(run, who if chosen else None) for run, who in zip(runs, people, strict=True))
+    name = chosen.name if chosen else ""
     context = {
         "sides": (a, b),
-        "charts": comparing.charts(a, b),
-        "table": comparing.by_turn(a, b),
+        "people": people,
+        "chosen": chosen,
+        "choices": _with_chosen(list(comparing.shared(*runs)[:CHOICES]), chosen),
+        "charts": comparing.charts(a, b, name),
+        "table": comparing.by_turn(a, b, name),
         "finals": comparing.finals(a, b),
+        "own_finals": comparing.own_finals(a, b),
         "only": [(one.run, topics) for one, topics in ((a, comparing.only(a, b)), (b, comparing.only(b, a))) if topics],
         "actions": comparing.actions(a, b),
         "changes": comparing.changes(*runs),
@@ -239,9 +249,14 @@ def _number(given: str) -> int:
 
 
 def _who(run: StudyRun, key: str) -> StudyPersona:
-    if not _plain(key):
+    found = _who_of(run, key)
+    if found is None:
         raise Http404
-    return get_object_or_404(run.people, key=key)
+    return found
+
+
+def _who_of(run: StudyRun, key: str) -> StudyPersona | None:
+    return run.people.filter(key=key).first() if _plain(key) else None
 
 
 def _turn(run: StudyRun, who: StudyPersona, turn: int) -> TurnPage:
@@ -336,7 +351,10 @@ def _query(request: HttpRequest) -> str:
 
 def _choices(run: StudyRun, chosen: StudyPersona | None) -> list[StudyPersona]:
     """The first personas, and the chosen one wherever it stands."""
-    first = list(run.people.all()[:CHOICES])
+    return _with_chosen(list(run.people.all()[:CHOICES]), chosen)
+
+
+def _with_chosen(first: list[StudyPersona], chosen: StudyPersona | None) -> list[StudyPersona]:
     return [chosen, *first] if chosen and chosen not in first else first
 
 

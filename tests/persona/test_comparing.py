@@ -12,10 +12,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agentlab.persona import comparing
+from agentlab.persona.events import read_payload
 from agentlab.persona.executors import Inline
-from agentlab.persona.models import StudyDefinition, StudyRun
+from agentlab.persona.models import StudyDefinition, StudyRun, TraceEvent
 from agentlab.persona.runner import Runner
 from agentlab.persona.runs import create
+from agentlab.persona.showing import stance_shown
 from agentlab.persona.study import read_study
 from tests.pages import assert_no_inline_code, assert_valid_html
 
@@ -39,14 +41,14 @@ def ran(tmp_path: Path, olga: User):
     return run
 
 
-def _asked(user: User, a: object, b: object) -> HttpResponse:
+def _asked(user: User, a: object, b: object, **more: str) -> HttpResponse:
     client = Client()
     client.force_login(user)
-    return client.get("/personas/compare", {"a": a, "b": b})
+    return client.get("/personas/compare", {"a": a, "b": b, **more})
 
 
-def _page(user: User, a: StudyRun, b: StudyRun) -> str:
-    response = _asked(user, a.pk, b.pk)
+def _page(user: User, a: StudyRun, b: StudyRun, **more: str) -> str:
+    response = _asked(user, a.pk, b.pk, **more)
     assert response.status_code == 200
     assert_valid_html(response)
     assert_no_inline_code(response)
@@ -188,5 +190,57 @@ def test_long_studies_take_as_many_queries_as_short_ones(ran, olga) -> None:  # 
         a, b = ran(crowd(count, turns)), ran(crowd(count, turns, seed=8))
         with CaptureQueriesContext(connection) as queries:
             _asked(olga, a.pk, b.pk)
+        asked.append(len(queries))
+    assert asked[0] == asked[1]
+
+
+def test_a_persona_that_both_have_is_drawn_over_the_medians(ran, olga) -> None:  # PE-3
+    content = crowd(5, 8)
+    content["personas"][4]["name"] = f"Pia {HOSTILE}"
+    changed = {**content, "rate": 0.9, "personas": content["personas"][::-1]}  # its number is another
+    a, b = ran(content), ran(changed)
+    plain = _page(olga, a, b)
+    assert '<option value="p4">' in plain and "behind" not in plain and "The last stance of" not in plain
+    html = _page(olga, a, b, persona="p4")
+    assert '<option value="p4" selected>' in html and HOSTILE not in html
+    assert html.count('class="line line-strong behind"') == html.count('class="line line-chosen behind"') == 1
+    assert all(f'href="/personas/{run.pk}/p/p4"' in html for run in (a, b))
+    sides = [comparing.side(run, run.people.get(key="p4")) for run in (a, b)]
+    ends = [
+        TraceEvent.objects.filter(run=run, persona=number, kind="snapshot").latest("turn")
+        for run, number in ((a, 4), (b, 0))
+    ]
+    stances = [stance_shown(read_payload(bytes(end.payload)).beliefs[0].stance) for end in ends]
+    (row,) = comparing.own_finals(*sides)
+    assert row[1:3] == stances
+    assert f'<td class="number">{stances[0]}</td><td class="number">{stances[1]}</td>' in html
+    table = comparing.by_turn(*sides, "Pia")
+    assert table.columns[1:] == [f"levy,{whose} study {run.pk}" for whose in ("", " Pia,") for run in (a, b)]
+    assert table.rows[-1][3:] == stances
+
+
+def test_who_is_in_one_study_alone_is_said_and_who_is_in_neither_is_404(ran, olga) -> None:  # SF-4
+    a, b = ran(study()), ran(crowd(3, 3))
+    assert "They have no persona’s id in common" in _page(olga, a, b)
+    assert f"Only study {a.pk} has Ada: there is nothing to compare it with." in _page(olga, a, b, persona="ada")
+    assert f"Only study {b.pk} has p1: there is nothing to compare it with." in _page(olga, a, b, persona="p1")
+    assert "The last stance of" not in _page(olga, a, b, persona="ada")
+    for key in ("nobody", "a\0", "x" * 101):
+        assert _asked(olga, a.pk, b.pk, persona=key).status_code == 404
+    assert _asked(olga, a.pk, b.pk, persona="").status_code == 200
+
+
+def test_a_persona_of_whom_nothing_is_recorded_is_not_drawn(ran, olga) -> None:  # SF-4
+    a, b = ran(study()), ran(study(seed=8))
+    TraceEvent.objects.filter(run=b, persona=0).delete()
+    assert "No belief of Ada is recorded in both." in _page(olga, a, b, persona="ada")
+
+
+def test_a_persona_takes_as_many_queries_in_a_large_study_as_in_a_small_one(ran, olga) -> None:  # PE-3
+    asked = []
+    for count, turns in ((2, 2), (80, 30)):
+        a, b = ran(crowd(count, turns)), ran(crowd(count, turns, seed=8))
+        with CaptureQueriesContext(connection) as queries:
+            assert _asked(olga, a.pk, b.pk, persona="p1").status_code == 200
         asked.append(len(queries))
     assert asked[0] == asked[1]
