@@ -176,7 +176,7 @@ def test_what_a_variable_that_is_not_set_gives_is_refused_and_not_taken_for_some
 @pytest.mark.parametrize(
     ("command", "verb"),
     [
-        *(("study", verb) for verb in ("run", "resume", "verify", "export")),
+        *(("study", verb) for verb in ("run", "resume", "verify", "export", "delete")),
         *(("factory", verb) for verb in ("run", "import", "reconcile")),
     ],
 )
