@@ -69,5 +69,5 @@ def _unkept(result: PinResult) -> list[tuple[int, str]]:
 
 
 def unkept(removed: int) -> str:
-    """What letting go of so many kept turns did."""
+    """What deleting so many kept turns did."""
     return f"{counted(removed, 'turn')} no longer kept." if removed else "Nothing of it was kept."
