@@ -86,7 +86,8 @@ def whispers(request: HttpRequest, agent_id: str) -> HttpResponse:
     rows, seated = hearing.told(agent, page["rows"]), hearing.is_seated(agent)
     waiting = any(told.state == "waiting" for told in rows)
     context = {"agent": agent, "tab": "whispers", "form": form, **page, **_rights(request, agent)}
-    context |= {"rows": rows, "seated": seated, "waiting": waiting}
+    unpublished = not seated and not agent.versions.exists()
+    context |= {"rows": rows, "seated": seated, "waiting": waiting, "unpublished": unpublished}
     if not request.htmx:  # type: ignore[attr-defined]
         response = render(request, "agents/whispers.html", context)
     else:

@@ -267,6 +267,14 @@ def test_an_agent_that_sits_nowhere_is_said_to_hear_nothing_yet(client: Client, 
     assert "Rocky sits at no table now" in page(client)
 
 
+def test_an_agent_that_is_played_elsewhere_is_not_said_to_hear_anything(client: Client, ann: User) -> None:  # HA-12
+    Agent.objects.create(id="mine", name="Mine", owner=ann)
+    whisper(Agent.objects.get(pk="mine"), author=ann, text="Fold more.")
+    said = page(client, "/agents/mine/whispers")
+    assert "nobody hears what is whispered to it" in said
+    assert ("hears it at its next turn" in said, "waits until it plays" in said) == (False, False)
+
+
 def test_the_page_looks_again_while_something_waits_and_stops_then(client: Client, psst: Whisper) -> None:  # VW-10
     assert "hx-trigger" in page(client)
     response = client.get("/agents/rocky/whispers", headers=HTMX)

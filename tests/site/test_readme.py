@@ -134,7 +134,7 @@ def test_the_second_example_puts_a_hand_in_the_lists_and_says_what_a_model_faile
     monkeypatch.setenv("AGENT_CAPTURE_REDIS_URL", capture_redis_server)
     monkeypatch.chdir(tmp_path)
     exec(EXAMPLES[1], {})
-    assert capsys.readouterr().out == "In the list of hands: my-table:2\n"
+    assert capsys.readouterr().out == "Recorded, and in the list of hands: my-table:2\n"
     client.force_login(User.objects.create_user("operator", is_staff=True))
     listed = client.get("/agent-capture").content.decode()
     assert "my-table:2" in listed
