@@ -16,7 +16,7 @@ from django.core.management.base import OutputWrapper
 from agentlab.persona.adapters.complete_rules import RuleModel
 from agentlab.persona.management.commands.study import _Meter
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
-from agentlab.persona.runner import Progress
+from agentlab.persona.runner import Progress, Runner
 
 from .making import crowd, study, written
 
@@ -57,6 +57,20 @@ class TestInProcess:
         number = str(_ran(str(FIRST))["study"])
         assert "byte for byte" in _study("verify", number)[0]
         assert StudyRun.objects.get(pk=number).replay == "same"
+
+    def test_run_resume_and_verify_end_with_the_path_of_the_studys_page(self, monkeypatch) -> None:  # PE-3
+        assert _study("run", str(FIRST))[0].splitlines()[-1].endswith(f": /personas/{StudyRun.objects.get().pk}")
+        err, go = StringIO(), Runner.go
+        with monkeypatch.context() as patched, pytest.raises(SystemExit):
+            patched.setattr(Runner, "go", lambda runner: (runner.stop(), go(runner))[1])
+            call_command("study", "run", str(FIRST), stdout=StringIO(), stderr=err)
+        number = StudyRun.objects.latest("pk").pk
+        assert f"Stopped after 0 turns: /personas/{number}\nTo go on: manage.py study resume {number}" in err.getvalue()
+        assert _study("resume", str(number))[0].splitlines()[-1].endswith(f": /personas/{number}")
+        assert _study("verify", str(number))[0].endswith(f"byte for byte: /personas/{number}\n")
+        TraceEvent.objects.filter(run=number, persona=1, turn=9, kind="reacted").update(label="praise")
+        with pytest.raises(CommandError, match=f": /personas/{number}$"):
+            _study("verify", str(number))
 
     def test_verify_names_the_first_difference(self) -> None:  # PE-6
         number = _ran(str(FIRST))["study"]

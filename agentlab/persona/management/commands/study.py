@@ -15,6 +15,7 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError
 from django.core.management.base import OutputWrapper
 from django.db import DatabaseError
+from django.urls import reverse
 
 from agentlab.common.commands import add_verb, number, owner_named, path
 from agentlab.common.local_site import prepare
@@ -156,13 +157,15 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(answer))
         elif run.status != StudyRun.Status.STOPPED:
             self.stdout.write(
-                f"Study {run.pk} {run.status}: {run.turns:,} turns, {run.events:,} events, trace {run.trace_sha256}"
+                f"Study {run.pk} {run.status}: {run.turns:,} turns, {run.events:,} events, trace {run.trace_sha256}: "
+                f"{_page(run)}"
             )
             if calls := showing.model_calls(run):
                 why = reading.first_fallback(run)
                 self.stdout.write(on_a_terminal(f"{calls}{f' ({why})' if why else ''}"))
         if run.status == StudyRun.Status.STOPPED:
-            self.stderr.write(f"Stopped after {run.turns} turns. To go on: manage.py study resume {run.pk}")
+            self.stderr.write(f"Stopped after {run.turns} turns: {_page(run)}")
+            self.stderr.write(f"To go on: manage.py study resume {run.pk}")
             sys.exit(128 + (told[0] if told else signal.SIGINT))
         if run.status == StudyRun.Status.INCOMPLETE:
             raise CommandError(
@@ -179,11 +182,12 @@ class Command(BaseCommand):
             answer = {"study": run.pk, "replay": verdict, "events": run.events}
             self.stdout.write(json.dumps({**answer, "difference": asdict(found) if found else None}))
         elif found is None:
-            self.stdout.write(f"Study {run.pk}: replaying {run.events} events gives the checkpoints, byte for byte.")
+            same = f"replaying {run.events} events gives the checkpoints, byte for byte"
+            self.stdout.write(f"Study {run.pk}: {same}: {_page(run)}")
         if found:
             where = f"{found.persona}, turn {found.turn}, event {found.sequence}: " if found.turn >= 0 else ""
             where = where or (f"{found.persona}: " if found.persona else "")
-            raise CommandError(on_a_terminal(f"study {run.pk} differs. {where}{found.what}"))
+            raise CommandError(on_a_terminal(f"study {run.pk} differs. {where}{found.what}: {_page(run)}"))
 
     def _delete(self, options: dict[str, Any]) -> None:
         prepare()
@@ -265,6 +269,11 @@ def _until_told(runner: Runner) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _page(run: StudyRun) -> str:
+    """Where the study is looked at, on whatever site shows this database."""
+    return reverse("study", args=[run.pk])
 
 
 def _seconds(text: str) -> float:
