@@ -22,7 +22,7 @@ class StudyRunAdmin(ReadOnlyAdmin):
     fields = (
         *("study", "owner", "status", "personas", "turns_each", "turns", "events", "answered", "fallbacks"),
         *("late_results", "embedder", "model", "executor", "runner", "epoch", "started_at", "updated_at"),
-        *("replay", "replayed_at", "difference", "study_sha256", "trace_sha256"),
+        *("replay", "replayed_at", "difference", "seed", "study_sha256", "trace_sha256"),
     )
     readonly_fields = fields
 

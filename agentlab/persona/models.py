@@ -50,6 +50,7 @@ class StudyRun(models.Model):
     )
     name = models.CharField(max_length=100)
     study_sha256 = models.CharField(max_length=64)
+    seed = models.BigIntegerField(null=True, editable=False, help_text="of its file; null where that cannot be read")
     embedder = models.CharField(max_length=200, help_text="identity of the embedder; resuming with another is refused")
     model = models.CharField(max_length=200, blank=True, help_text="identity of the model of tier B")
     executor = models.CharField(max_length=200)

@@ -26,10 +26,10 @@ def runs_of(user: User) -> QuerySet[StudyRun]:
     return visible(StudyRun.objects.select_related("owner"), user)
 
 
-def others(run: StudyRun) -> list[tuple[int, str]]:
-    """(number, name) of its owner's other studies, the newest of them: what it can be compared with."""
+def others(run: StudyRun) -> list[StudyRun]:
+    """Its owner's other studies, the newest of them: what it can be compared with."""
     rows = StudyRun.objects.filter(owner=run.owner_id).exclude(pk=run.pk).order_by("-pk")
-    return list(rows.values_list("pk", "name")[:OTHERS])
+    return list(rows.only("pk", "name", "seed", "started_at")[:OTHERS])
 
 
 def checkpoint_bytes(run: StudyRun) -> int:

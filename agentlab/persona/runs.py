@@ -66,6 +66,7 @@ def create(study: Study, *, executor: str, owner_id: int | None = None) -> Study
             owner_id=owner_id,
             name=study.name,
             study_sha256=study.sha256,
+            seed=study.seed,
             embedder=embedder,
             model=model,
             executor=executor[:200],

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import median
 
 from agentlab.common.charts import LineChart, Marker, Series
-from agentlab.common.numbers import amount, counted
+from agentlab.common.numbers import amount, counted, date_and_time
 from agentlab.persona.events import Probed, Reacted
 from agentlab.persona.importance import acted, by_rule, moved
 from agentlab.persona.models import StudyRun
@@ -153,6 +153,12 @@ def derived(page: TurnPage, rules: Rules | None) -> Derived | None:
     if action is None or not page.beliefs or by_rule(action, change) != one.importance:
         return Derived(found, felt)
     return Derived(found, felt, acted(action), moved(change))
+
+
+def told_apart(run: StudyRun) -> str:
+    """A study in a menu, where many have one name: `5 · Levy · seed 7 · begun 29 Nov 2026 14:02:11 UTC`."""
+    seed = [] if run.seed is None else [f"seed {run.seed}"]
+    return " · ".join([str(run.pk), run.name, *seed, f"begun {date_and_time(run.started_at)}"])
 
 
 def model_calls(run: StudyRun) -> str:

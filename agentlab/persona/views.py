@@ -66,7 +66,7 @@ def study(request: HttpRequest, number: int) -> HttpResponse:
         "topics": sorted(made.rules.topics) if made else sorted(found.lines),
         "chosen": chosen,
         "choices": _choices(run, chosen),
-        "others": reading.others(run),
+        "others": [(one.pk, showing.told_apart(one)) for one in reading.others(run)],
         "query": _query(request),
         "charts": [showing.belief_chart(topic, found, names, at, markers) for topic in sorted(found.lines)],
         "table": showing.belief_table(found, at, chosen.name if chosen else ""),
