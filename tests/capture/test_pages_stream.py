@@ -408,7 +408,7 @@ def test_a_search_names_the_turns_it_found_something_in_and_leads_to_them(client
     assert '<a href="#t3-rocky" aria-label="Turn 3 of Rocky">3 · Rocky</a>' in told[0]
     assert told[0].count('href="#') == 1
     nothing = read(client, f"{HAND}&q=nowhere+at+all")
-    assert ("0 parts with" in nothing, "in turn" in nothing) == (True, False)
+    assert ("Nothing in this hand has" in nothing, "in turn" in nothing) == (True, False)
 
 
 def test_a_whisper_without_an_author_and_notes_of_an_agent_elsewhere_are_on_the_page(
