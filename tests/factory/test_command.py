@@ -15,6 +15,7 @@ from django.core.management import CommandError, call_command
 
 from factory.models import FactoryRun
 
+NO_OWNER = "This run has no owner: only operators see it. --owner USER makes it a run of that user's.\n"
 PROJECT = Path(__file__).parent.parent.parent
 Manage = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -52,7 +53,7 @@ def result(done: "subprocess.CompletedProcess[str]") -> dict[str, Any]:
 def test_a_fresh_clone_runs_a_prompt_file_through_build(manage: Manage, tmp_path: Path) -> None:  # FA-2
     (tmp_path / "task.md").write_text("Write a slugify command.")
     done = manage("run", "--file", "task.md", "--workflow", "build", "--json")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, NO_OWNER)
     report = result(done)
     assert (set(report), report["state"]) == ({"run", "state", "attempts"}, "succeeded")
     assert [(a["phase"], a["sendKind"], a["turnIndex"]) for a in report["attempts"]] == [
@@ -90,7 +91,7 @@ def test_a_failed_run_has_its_object_and_an_exit_code_that_says_so(manage: Manag
     assert done.returncode == 1
     assert result(done)["state"] == "failed"
     assert [a["sendKind"] for a in result(done)["attempts"]] == ["initial", "gate_retry"]
-    assert done.stderr == "CommandError: run 1 failed: ask: check failed (exit 7)\n"
+    assert done.stderr == NO_OWNER + "CommandError: run 1 failed: ask: check failed (exit 7)\n"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +197,7 @@ def test_an_interrupted_run_is_cancelled_its_check_ended_and_its_attempt_says_so
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(out.splitlines()[-1])["state"] == "cancelled"
-    assert err == "CommandError: run 1 cancelled: interrupted\n"
+    assert err == NO_OWNER + "CommandError: run 1 cancelled: interrupted\n"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from factory.management.commands import factory as command
@@ -53,6 +54,17 @@ def test_the_imports_help_says_which_records_are_hidden(capsys: pytest.CaptureFi
         call_command("factory", "import", "--help")
     said = " ".join(capsys.readouterr().out.split())
     assert "Hidden ones are not part of the conversation, such as file snapshots or progress" in said
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("place")
+def test_a_run_says_who_will_not_see_it_and_one_with_an_owner_does_not() -> None:  # FA-2 FA-12
+    User.objects.create_user("ada")
+    for owner, said in (([], "only operators see it. --owner USER"), (["--owner", "ada"], "")):
+        out, err = StringIO(), StringIO()
+        call_command("factory", "run", "Do it", "--workflow", "ask", *owner, stdout=out, stderr=err)
+        assert said in err.getvalue() and bool(said) == bool(err.getvalue())
+        assert "only operators" not in out.getvalue()
 
 
 @pytest.mark.django_db

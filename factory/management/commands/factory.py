@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TextIO
@@ -48,6 +48,7 @@ damaged ones cannot be read; unknown ones are of a kind that is not known here.
 The same file twice changes nothing; one that has grown gives its new turns. No file is ever written to.
 exit code: 0 all imported · 1 some were not, each named in a line · 2 wrong words · 130 interrupted"""
 NO_OWNER = "These runs have no owner: only operators see them. Import again with --owner USER for runs of that user's."
+NO_OWNER_RUN = "This run has no owner: only operators see it. --owner USER makes it a run of that user's."
 RECONCILE_EXAMPLES = """
   manage.py factory reconcile --dry-run
   manage.py factory reconcile --json
@@ -122,6 +123,8 @@ class Command(BaseCommand):
             say(_took(request))
             if options["provider"].partition(":")[0] == "rehearsal":
                 say("provider: rehearsal, which asks no model and does no real work; --provider names another")
+            if owner is None:
+                self._warn(NO_OWNER_RUN)  # while it can still be stopped
             run_id, end = run_job(WORKFLOWS[options["workflow"]], job, provider, store, owner_id=owner, progress=say)
         if options["json"]:
             self.stdout.write(json.dumps(_report(run_id, end)))
@@ -145,9 +148,14 @@ class Command(BaseCommand):
                 elif not report.error:
                     self.stdout.write(_imported(report))
         if brought and owner is None:
-            self.stderr.write(NO_OWNER, style_func=str)  # beside what a program may read
+            self._warn(NO_OWNER)
         if refused:
             raise CommandError("\n".join(refused))
+
+    def _warn(self, sentence: str) -> None:
+        """Beside what a program may read; whether anybody listens is nothing that the work depends on."""
+        with suppress(BrokenPipeError):
+            self.stderr.write(sentence, style_func=str)
 
     def _reconcile(self, store: SnapshotStore, *, dry_run: bool, as_json: bool) -> None:
         report = store.reconcile(dry_run=dry_run)
