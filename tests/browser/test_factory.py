@@ -169,6 +169,28 @@ def test_the_attempt_that_was_asked_for_last_is_the_one_that_stays(
     site.said.clear()  # htmx's own word on the request that it gave up
 
 
+def printed(page: Page, words: str) -> int:
+    """In how many places of the page these words are on paper."""
+    page.emulate_media(media="print")
+    texts = page.locator("#inputs .verbatim", has_text=words)
+    return sum(one.bounding_box() is not None for one in texts.all())
+
+
+@pytest.mark.parametrize("opened", [False, True], ids=["as it is", "opened"])
+def test_the_message_is_printed_once(site: Site, owner: User, opened: bool) -> None:  # AI-1
+    row = FactoryRun.objects.create(owner=owner, workflow="imported", provider="pi", source_format="pi session")
+    add = AgentAttempt.objects.create
+    add(attempt_id="a" * 32, run=row, number=1, phase="turn", provider="pi", user_prompt="Mend the parser")
+    add(attempt_id="b" * 32, run=row, number=2, phase="turn", provider="pi", user_prompt="Sent with", task_prompt="A")
+    for number, words in ((1, "Mend the parser"), (2, "Sent with")):
+        page = site.open(f"/factory/runs/{row.pk}/attempts/{number}", owner)
+        if opened:
+            page.locator("#messages-title").click()
+            page.locator("#messages summary", has_text="User message").click()
+            expect(page.locator("#exact-user .verbatim")).to_have_text(words)
+        assert printed(page, words) == 1
+
+
 def test_on_a_phone_the_attempt_is_a_page(site: Site, owner: User, run_id: int) -> None:  # AI-1
     page = site.open(f"/factory/runs/{run_id}", owner, narrow=True)
     page.get_by_role("link", name="2 plan").click()
