@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -173,3 +174,13 @@ async def plays_everything(player: Player) -> None:
         while True:
             turn = await player.next(YourTurn)
             await (player.act("raise", turn.chip_range.max) if turn.chip_range else player.act("call"))
+
+
+def run(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """The test's coroutine, in an event loop of its own."""
+
+    @functools.wraps(test)
+    def runs(*arguments: Any, **named: Any) -> None:
+        asyncio.run(test(*arguments, **named))  # type: ignore[arg-type]
+
+    return runs

@@ -11,11 +11,13 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from websockets.asyncio.server import ServerConnection, serve
 
-from agentlab.agents.models import Agent, AgentVersion
+from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
 from agentlab.hosted.agent import HostedAgent
 from agentlab.hosted.crew import Crew, CrewReport, end
 from agentlab.hosted.frames import Action, encode, read_to_table
 from agentlab.hosted.tokens import TokenIssuer
+from capture.buffer import TurnBuffer
+from tests.hosted.scenes import game_state, your_turn
 
 TABLE = "t-1"
 
@@ -127,3 +129,27 @@ async def until(holds: Callable[[], object], seconds: float = 10) -> None:
     async with asyncio.timeout(seconds):
         while not holds():
             await asyncio.sleep(0.005)
+
+
+def recorded(client, hand=7):
+    return TurnBuffer(client).hand_turns(TABLE, hand, agent_id="rocky")
+
+
+def charges():
+    return list(InferenceCharge.objects.order_by("hand_number", "action_index"))
+
+
+async def one_turn(play, *, answer=True, **state):
+    """Asks once and, like a table, echoes what is said; the action."""
+    await play.table.tell(game_state(**state), your_turn(turn_ends_at=soon()))
+    said = await play.table.heard()
+    if answer:
+        await play.table.tell(echo(said))
+        await until(lambda: heard_last(play) == (said.hand_number, said.action_index))
+    return said
+
+
+def heard_last(play):
+    """Hand and index of the last action that the agent remembers."""
+    log = play.agent.memory.action_log
+    return (log[-1]["handNumber"], log[-1]["actionIndex"]) if log else None

@@ -1,54 +1,38 @@
+"""A hosted agent over a real socket: its opening, its turns, what of them is recorded and charged."""
+
 import asyncio
 import time
 from contextlib import contextmanager
 
 import pytest
-import redis
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from agentlab.agents.models import Agent, AgentDeployment, InferenceCharge, Whisper
-from agentlab.agents.services import whisper, withdraw
+from agentlab.agents.models import AgentDeployment
 from agentlab.hosted import agent as agent_module
 from agentlab.hosted import model_port
 from agentlab.hosted.agent import ECHO_SECONDS, MARGIN_SECONDS
-from agentlab.hosted.deployments import seat
 from agentlab.hosted.frames import Enter, PostBlind, Rejected, Sit
 from agentlab.hosted.notes import memory_gap
 from capture import spans as capture_spans
-from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
 from tests.hosted.openai_server import completion, endpoint, says
 from tests.hosted.scenes import game_state, hand_result, player_action, your_turn
-from tests.hosted.tables import TABLE, answers, echo, publish, seated, soon, until
+from tests.hosted.tables import (
+    answers,
+    charges,
+    echo,
+    one_turn,
+    publish,
+    recorded,
+    seated,
+    soon,
+    until,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CALL = 'I call.\n{"action": "call"}'
 FOLD = '{"action": "fold"}'
-
-
-def recorded(client, hand=7):
-    return TurnBuffer(client).hand_turns(TABLE, hand, agent_id="rocky")
-
-
-def charges():
-    return list(InferenceCharge.objects.order_by("hand_number", "action_index"))
-
-
-async def one_turn(play, *, answer=True, **state):
-    """Asks once and, like a table, echoes what is said; the action."""
-    await play.table.tell(game_state(**state), your_turn(turn_ends_at=soon()))
-    said = await play.table.heard()
-    if answer:
-        await play.table.tell(echo(said))
-        await until(lambda: heard_last(play) == (said.hand_number, said.action_index))
-    return said
-
-
-def heard_last(play):
-    """Hand and index of the last action that the agent remembers."""
-    log = play.agent.memory.action_log
-    return (log[-1]["handNumber"], log[-1]["actionIndex"]) if log else None
 
 
 def test_it_enters_sits_pays_blinds_and_answers_a_turn_by_hand_and_action_index(capture_redis, tmp_path):
@@ -433,223 +417,6 @@ def test_min_turn_is_three_seconds_at_most(capture_redis):
             return play.agent._min_turn
 
     assert asyncio.run(run()) == 3.0
-
-
-def test_a_whisper_reaches_the_agent_at_its_next_turn_and_stands_in_what_it_knew(capture_redis, tmp_path):
-    # HA-12
-    publish(model=answers(tmp_path / "a", CALL))
-    agent = Agent.objects.select_related("owner").get()
-
-    async def run():
-        async with seated() as play:
-            await one_turn(play)
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="Fold to raises.")
-            await one_turn(play, action_index=3)
-
-    asyncio.run(run())
-    before, after = recorded(capture_redis)
-    assert read_knowledge(before.knowledge)["whispers"] == []
-    (heard,) = read_knowledge(after.knowledge)["whispers"]
-    assert (heard["author"], heard["text"]) == ("ada", "Fold to raises.")
-    assert "Fold to raises." in after.prompt.remainder
-    assert "Fold to raises." not in after.prompt.envelope
-
-
-def whispers_known(turn):
-    return [one["text"] for one in read_knowledge(turn.knowledge)["whispers"]]
-
-
-def heard_at(text):
-    """Hand and action index of the turn that is noted to have heard it."""
-    said = Whisper.objects.get(text=text)
-    return (said.heard_hand_number, said.heard_action_index)
-
-
-def test_the_turn_that_is_noted_to_have_heard_a_whisper_is_the_first_that_knew_it(capture_redis, tmp_path):
-    # HA-12
-    publish(model=answers(tmp_path / "a", CALL))
-    agent = Agent.objects.select_related("owner").get()
-
-    async def run():
-        async with seated() as play:
-            await one_turn(play)
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="one")
-            for index in (3, 6):
-                await one_turn(play, action_index=index)
-        async with seated() as play:  # the agent comes back with an empty head
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="two")
-            await one_turn(play, action_index=9)
-
-    asyncio.run(run())
-    assert [whispers_known(turn) for turn in recorded(capture_redis)] == [[], ["one"], ["one"], ["one", "two"]]
-    assert (heard_at("one"), heard_at("two")) == ((7, 3), (7, 9))
-
-
-def test_a_whisper_that_is_withdrawn_in_a_turn_is_known_to_that_turn_and_to_none_after(capture_redis, tmp_path):
-    # HA-12
-    publish(model=answers(tmp_path / "a", CALL))
-    agent = Agent.objects.select_related("owner").get()
-    heard, unheard = (whisper(agent, author=agent.owner, text=text) for text in ("heard", "unheard"))
-    withdraw(unheard, actor=agent.owner)
-
-    async def run():
-        async with seated(min_turn_ms=600) as play:
-            await play.table.tell(game_state(action_index=1), your_turn(turn_ends_at=soon()))
-            await until(lambda: play.agent.memory.whispers)
-            await asyncio.to_thread(withdraw, heard, actor=agent.owner)
-            await play.table.tell(echo(await play.table.heard()))
-            await one_turn(play, action_index=4)
-
-    asyncio.run(run())
-    assert [whispers_known(turn) for turn in recorded(capture_redis)] == [["heard"], []]
-    assert (heard_at("heard"), heard_at("unheard")) == ((7, 1), (None, None))
-
-
-def test_a_turn_without_a_decision_has_heard_nothing(capture_redis, tmp_path):
-    # HA-12
-    publish(model=answers(tmp_path / "a", "no choice is in this", CALL))
-    agent = Agent.objects.select_related("owner").get()
-    whisper(agent, author=agent.owner, text="one")
-
-    async def run():
-        async with seated() as play:
-            for index in (0, 3):
-                await one_turn(play, action_index=index)
-
-    asyncio.run(run())
-    assert [charge.is_fallback for charge in charges()] == [True, False]
-    assert heard_at("one") == (7, 3)
-
-
-def test_its_own_note_is_known_at_the_next_turn(capture_redis, tmp_path):
-    # HA-2
-    publish(model=answers(tmp_path / "a", '{"action": "call", "note": "nit folds to raises"}'))
-
-    async def run():
-        async with seated() as play:
-            await one_turn(play)
-            await one_turn(play, action_index=3)
-
-    asyncio.run(run())
-    assert [read_knowledge(turn.knowledge)["notes"] for turn in recorded(capture_redis)] == [
-        [],
-        ["nit folds to raises"],
-    ]
-
-
-def test_the_version_that_the_table_seats_is_the_one_that_plays(capture_redis, tmp_path):
-    # HA-11
-    first = publish(model=answers(tmp_path / "a", CALL))
-    deployment = seat("rocky", TABLE)
-
-    async def run():
-        async with seated() as play:
-            await one_turn(play, deployment_id=deployment.pk)
-            second = await asyncio.to_thread(publish, strategy="Play otherwise.", model=answers(tmp_path / "b", FOLD))
-            renewed = await asyncio.to_thread(seat, "rocky", TABLE)
-            await one_turn(play, deployment_id=deployment.pk, action_index=3)
-            await one_turn(play, deployment_id=renewed.pk, hand_number=8)
-            return second
-
-    second = asyncio.run(run())
-    assert [turn.agent_version_id for turn in recorded(capture_redis)] == [first, first]
-    (turn,) = recorded(capture_redis, 8)
-    assert turn.agent_version_id == second
-    assert "Play otherwise." in turn.prompt.envelope
-    assert turn.action == "fold"
-
-
-def test_a_turn_before_any_state_and_frames_that_are_none_are_passed_over(capture_redis, tmp_path):
-    # HA-1
-    publish(model=answers(tmp_path / "a", CALL))
-
-    async def run():
-        async with seated() as play:
-            await play.table.tell(
-                your_turn(turn_ends_at=soon()), "no json", '{"type": "game_state"}', '{"type": "odd"}', "[]"
-            )
-            await one_turn(play)
-            return play.crew.tally.bad_frames
-
-    assert asyncio.run(run()) == 5
-    assert len(charges()) == 1
-
-
-def test_a_turn_that_the_table_has_given_up_is_a_fallback_that_sent_nothing(capture_redis, settings):
-    # HA-10, CAP-5
-    publish()
-
-    async def run():
-        asked = []
-
-        async def answers_the_second(write):
-            asked.append(write)
-            if len(asked) == 1:
-                await asyncio.sleep(60)
-            await says(completion(CALL))(write)
-
-        async with endpoint(answers_the_second) as server:
-            settings.OPENAI_BASE_URL = server.url
-            async with seated(model="openai:tiny") as play:
-                await play.table.tell(game_state(), your_turn(turn_ends_at=soon()))
-                await until(lambda: asked)
-                return await one_turn(play, hand_number=8)
-
-    said = asyncio.run(run())
-    assert (said.hand_number, said.action) == (8, "call")
-    given_up, played = charges()
-    assert (given_up.hand_number, given_up.action, given_up.is_fallback) == (7, "", True)
-    assert given_up.fallback_reason == "the turn ended before the decision"
-    assert (played.hand_number, played.is_fallback) == (8, False)
-    assert recorded(capture_redis) == []
-
-
-def test_a_fault_of_its_own_costs_one_decision_and_not_the_seat(capture_redis, tmp_path, caplog):
-    # HA-6
-    publish(model=answers(tmp_path / "a", CALL))
-
-    async def run():
-        async with seated() as play:
-            return await one_turn(play), await one_turn(play, action_index=3)
-
-    with pytest.MonkeyPatch.context() as patch:
-        from agentlab.hosted import deciding
-
-        real, calls = deciding.build_turn_context, []
-
-        def once_broken(**known):
-            calls.append(known)
-            if len(calls) == 1:
-                raise KeyError("zanz" + "ibar")
-            return real(**known)
-
-        patch.setattr(deciding, "build_turn_context", once_broken)
-        first, second = asyncio.run(run())
-    assert (first.action, second.action) == ("fold", "call")
-    assert [row.fallback_reason for row in charges()] == ["agent error: KeyError", ""]
-    assert "KeyError" in caplog.text
-    assert "once_broken" in caplog.text  # where it was, and none of the words that it came with
-    assert "zanzibar" not in caplog.text
-
-
-def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the_ledger(tmp_path):
-    # CAP-10
-    publish(model=answers(tmp_path / "a", CALL))
-    from agentlab.hosted import crew
-
-    nowhere = redis.Redis(unix_socket_path=str(tmp_path / "no.sock"), socket_connect_timeout=1)
-
-    async def run():
-        async with seated() as play:
-            said = [await one_turn(play, action_index=index) for index in range(5)]
-        assert [action.action for action in said] == ["call"] * 5
-        return play.report
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(crew, "get_redis_connection", lambda _: nowhere)
-        report = asyncio.run(run())
-    assert (report.captured, report.dropped + report.failed) == (0, 5)
-    assert all(row.capture_outcome in {"dropped", "failed"} and row.capture_reason for row in charges())
 
 
 class Spans:

@@ -177,7 +177,8 @@ def test_a_note_that_it_keeps_can_be_read_from_its_answer():
     assert notes == {"nit is willing to raise"}
     log.append(player_action(1, "rocky", "raise", 600))  # a raise of its own tells it nothing of anybody
     own = [answer(prompt_for(ROCKY, hand_number=number, log=log)) for number in range(1, 200)]
-    assert {note for text in own if (note := read_note(text))} == {"nit is willing to raise"}
+    notes = {note for text in own if (note := read_note(text))}
+    assert notes == {"nit is willing to raise"}
 
 
 def test_it_answers_where_only_all_in_or_only_a_call_is_left():
