@@ -15,6 +15,7 @@ from factory.extraction import extract_task
 from factory.items import PacketItem
 
 NO_TASK = "Task instructions were not captured separately for this attempt. The exact user message is available below."
+NO_TASK_NOR_MESSAGE = "Task instructions were not captured separately for this attempt, nor is its message recorded."
 NOT_RECORDED = "Attachment accounting was not recorded for this attempt."
 NOTHING_SUPPLIED = "No explicit files or attachments were supplied on this dispatch."
 DELIVERED = {
@@ -234,12 +235,13 @@ def _task(attempt: AttemptFacts, prior: PriorTurns) -> Task:
         return Task(attempt.task_prompt, origin=_origin(attempt))
     if (text := extract_task(attempt.user_prompt or "")) is not None:
         return Task(text, derived=True, found_in=attempt.number)
+    absent = NO_TASK if attempt.user_prompt is not None else NO_TASK_NOR_MESSAGE
     if prior.ambiguous:
-        return Task(None, note=NO_TASK, reason=AMBIGUOUS_TASK)
+        return Task(None, note=absent, reason=AMBIGUOUS_TASK)
     if found := _from_earlier(attempt, prior.turns):
         text, turn = found
         return Task(text, derived=True, found_in=turn.number)
-    return Task(None, note=NO_TASK, reason=AMBIGUOUS_TASK if prior.turns else "")
+    return Task(None, note=absent, reason=AMBIGUOUS_TASK if prior.turns else "")
 
 
 def _from_earlier(attempt: AttemptFacts, turns: Sequence[AttemptFacts]) -> tuple[str, AttemptFacts] | None:

@@ -77,6 +77,13 @@ def test_doubtful_boundaries_show_the_whole_message_instead(message: str) -> Non
     )
 
 
+def test_where_no_message_was_recorded_none_is_said_to_be_below() -> None:  # AI-2
+    task = build_panel(attempt(user_prompt=None), NONE).task
+    assert task.note.startswith(
+        "Task instructions were not captured separately for this attempt, nor is its message recorded."
+    )
+
+
 def opened(number: int, task: str = "Do it", **facts: Any) -> AttemptFacts:
     return attempt(number, user_prompt=messages.opening(ASK, task), **facts)
 
