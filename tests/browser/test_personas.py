@@ -18,6 +18,7 @@ PAGES = [
     "/personas/{run}?persona=ada",
     "/personas/{run}/p/ada",
     "/personas/{run}/p/ada/5",
+    "/personas/compare?a={run}&b={run}&persona=ada",
 ]
 
 

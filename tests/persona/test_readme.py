@@ -23,7 +23,7 @@ from agentlab.persona.study import (
 )
 from agentlab.persona.values import draw
 
-from .making import study, written
+from .making import lived, persona, rules, study, written
 
 ROOT = Path(__file__).parent.parent.parent
 ROOM = (ROOT / "agentlab" / "persona" / "README.md").read_text()
@@ -56,3 +56,26 @@ def test_any_change_of_the_file_draws_anew_and_the_readme_says_so(tmp_path) -> N
     assert len(draws) == 3
     said = (ROOT / "README.md").read_text().partition("## Run a study")[2].partition("\n## ")[0]
     assert "beyond that between two seeds" in " ".join(said.split())
+
+
+def _lived(**changes: float) -> tuple[list[str], list[float]]:
+    """What each persona does, and what it believes in the end."""
+    trusted = changes.pop("trusted", 0.5)
+    acts, stances = [], []
+    for who in (persona("ada"), persona("bo", trust={"Post": trusted})):
+        events, state = lived(40, who, by=rules(**changes))
+        acts += [event.label for event in events if event.kind == "reacted"]
+        stances += [belief.stance for belief in state.beliefs]
+    return acts, stances
+
+
+@pytest.mark.parametrize("changes", [{"k": 0}, {"tau": 0.1}, {"temperature": 0.01}])
+def test_memories_and_chance_move_what_is_done_and_not_what_is_believed(changes: dict[str, float]) -> None:  # PE-7
+    (acts, stances), (plain_acts, plain_stances) = _lived(**changes), _lived()
+    assert stances == plain_stances
+    assert acts != plain_acts
+
+
+@pytest.mark.parametrize("changes", [{"trusted": 0.9}, {"tolerance": 0.3}])
+def test_trust_and_tolerance_move_what_is_believed(changes: dict[str, float]) -> None:  # PE-7
+    assert _lived(**changes)[1] != _lived()[1]
