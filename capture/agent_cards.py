@@ -1,7 +1,7 @@
 """An owner's agents at a glance, and their hands in a line each: for the owner's lists and for the home page."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.db.models import Max
 from django.urls import reverse
@@ -75,8 +75,10 @@ def hand_rows(hands: Sequence[RecentHand], names: Mapping[str, str], only: str =
     """`names` are those of the agents whose pages the rows lead to, by id; `only` is what their list is narrowed to."""
     rows = []
     for hand in hands:
-        players = [_player(hand, agent_id, names[agent_id], only) for agent_id in hand.agent_ids if agent_id in names]
-        rows.append(HandRow(hand, players, marks_of(hand, _links)))
+        # What another host says of others' turns leads nowhere: they have no page here for this reader.
+        known = replace(hand, first={kind: place for kind, place in hand.first.items() if place[1] in names})
+        players = [_player(known, agent_id, names[agent_id], only) for agent_id in hand.agent_ids if agent_id in names]
+        rows.append(HandRow(hand, players, marks_of(known, _links)))
     return rows
 
 
