@@ -169,9 +169,9 @@ class HostedAgent:
     async def stop(self) -> None:
         """Leaves the table: no further hand, and no further connection."""
         self._stopping = True
-        if self.__socket is not None:
-            with contextlib.suppress(ConnectionError):
-                await self.send_to_table(Stand())
+        with contextlib.suppress(ConnectionError):
+            await self.send_to_table(Stand())
+        if self.__socket is not None:  # the table may have closed it meanwhile
             await self.__socket.close()
 
     def end_with_the_play(self) -> None:

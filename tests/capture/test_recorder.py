@@ -461,8 +461,15 @@ def test_a_forked_child_sends_its_own_turns_and_none_of_its_parents(
     assert buffer.hand_turns("T-1", 7, agent_id="rocky") == [turn(0), turn(1), turn(2)]
 
 
+class Lockless:
+    """A store with no lock of its own, which a fork could leave locked."""
+
+    def store(self, batch: Sequence[Encoded]) -> list[str | None]:
+        return [None for _ in batch]
+
+
 def test_a_fork_in_the_middle_of_recording_leaves_no_lock_behind(make: Any) -> None:  # CAP-10
-    recorder = make(Store())
+    recorder = make(Lockless())
     playing = threading.Event()
 
     def play() -> None:

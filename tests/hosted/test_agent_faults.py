@@ -115,3 +115,20 @@ def test_with_the_capture_redis_away_every_turn_is_played_and_its_loss_is_in_the
         report = asyncio.run(run())
     assert (report.captured, report.dropped + report.failed) == (0, 5)
     assert all(row.capture_outcome in {"dropped", "failed"} and row.capture_reason for row in charges())
+
+
+def test_a_table_that_closes_while_it_is_told_of_the_end_stops_nothing(capture_redis, tmp_path):
+    # HA-1, SF-4
+    publish(model=answers(tmp_path / "a", CALL))
+
+    async def run():
+        async with seated() as play:
+            await one_turn(play)
+
+            async def tells_and_is_cut_off(frame):
+                play.agent._HostedAgent__socket = None
+
+            play.agent.send_to_table = tells_and_is_cut_off
+            await play.agent.stop()
+
+    asyncio.run(run())

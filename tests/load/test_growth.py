@@ -16,8 +16,8 @@ from tests.load.world import World, fill, grow
 
 pytestmark = pytest.mark.django_db
 
-FIRST = replace(SMALL, turns=3_000, kept=600, studies=30, runs=30, audits=200, whispers=120, hot=200, opened=(4, 6))
-MORE = replace(FIRST, turns=20_000, days=40, kept=2_000, studies=40, runs=40, audits=2_000, whispers=600)
+FIRST = replace(SMALL, turns=3_000, kept=600, studies=30, runs=40, audits=200, whispers=120, hot=200, opened=(4, 6))
+MORE = replace(FIRST, turns=20_000, days=40, kept=2_000, studies=40, runs=60, audits=2_000, whispers=600)
 
 
 def some_pages(world: World) -> list[Page]:

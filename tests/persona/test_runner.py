@@ -575,6 +575,6 @@ def test_a_run_that_is_deleted_under_its_runner_ends_in_one_line(plan) -> None: 
     def deleted(progress) -> None:
         StudyRun.objects.filter(pk=run.pk).delete()
 
-    with pytest.raises(RunError, match="taken over"):
+    with pytest.raises(RunError, match="was deleted meanwhile"):
         Runner(run, Inline(), on_progress=deleted).go()
     assert not TraceEvent.objects.exists()
