@@ -28,7 +28,6 @@ LEDGER = (
 KEPT = tuple(column.name for column in AgentCallRecord._meta.concrete_fields if not column.primary_key)
 BUSY, QUIET, VETERANS = "busy", "quiet", ("veteran-1", "veteran-2")
 BUSY_VERSIONS = 120
-OLD_TIMES = 0.05  # of a world's time, at its beginning: when the veterans played, at tables that are closed
 LATE = "the model did not answer in time"
 ACTIONS = ("fold", "check", "call", "raise")
 
@@ -85,13 +84,13 @@ class Played:
         age = made / self.size.turns
         step = (self.end - self.begin) / (self.size.turns + 300)
         start = self.begin + step * made
-        old, tables = age < OLD_TIMES, self.size.tables
+        old, tables = age < self.size.old, self.size.tables
         table = f"old-{self.seed}-{number % 3}" if old else f"T{self.seed}-{number % tables}"
         players = chance.sample(self.agents, chance.randint(2, 8))
         if chance.random() < 0.5:
             players[0] = BUSY
-        if old and chance.random() < 0.5:
-            players[1] = chance.choice(VETERANS)
+        if old:
+            players[1] = VETERANS[number % 2]
         count = min(chance.randint(8, 40), self.size.turns - made)
         return [
             Spot(who, table, number // (3 if old else tables) + 1, index, _version(who, age), at, _outcome(chance))
