@@ -85,7 +85,8 @@ def losses(views: Sequence[TurnView]) -> str:
     missed = [view for view in decisions if view.capture_outcome in LOST]
     if not missed:
         return ""
-    recorded = sum(v.turn is not None or v.capture_outcome == "recorded" for v in decisions if v not in missed)
+    others = (view for view in decisions if view.capture_outcome not in LOST)
+    recorded = sum(view.turn is not None or view.capture_outcome == "recorded" for view in others)
     lost = Counter((view.capture_outcome, view.capture_reason) for view in missed)
     parts = [f"{n} {outcome}{f': {reason}' if reason else ''}" for (outcome, reason), n in lost.items()]
     said = f"{recorded} of {len(decisions)} turns recorded, {', '.join(parts)}"
