@@ -11,7 +11,7 @@ from django.utils.html import format_html
 
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, CaptureOutcome, InferenceCharge, Whisper
 from agentlab.agents.services import agents_called
-from agentlab.common.admin_lists import SearchesIds, when
+from agentlab.common.admin_lists import SearchesIds, SearchesWords, when
 from agentlab.common.numbers import amount
 from agentlab.common.readonly_admin import ReadOnlyAdmin, SearchableAdmin
 
@@ -31,12 +31,17 @@ class AgentAdmin(SearchableAdmin):
 
 
 @admin.register(AgentVersion)
-class AgentVersionAdmin(ReadOnlyAdmin):
+class AgentVersionAdmin(SearchesWords, ReadOnlyAdmin):
     list_display = ("id", "agent", "number", "model", "published_at")
     list_select_related = ("agent",)
     list_filter = ("model",)
     search_fields = ("id", "agent__name", "strategy")
+    search_help_text = "Words of a strategy, a version's id or an agent's name"
     ordering = ("-published_at", "id")
+
+    def meant(self, word: str) -> Q:
+        """A version's id begins with its agent's, so a name is all that only another table knows."""
+        return Q(agent_id__in=agents_called(word)) | Q(id__icontains=word) | Q(strategy__icontains=word)
 
 
 @admin.register(AgentDeployment)
@@ -48,22 +53,16 @@ class AgentDeploymentAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Whisper)
-class WhisperAdmin(ReadOnlyAdmin):
+class WhisperAdmin(SearchesWords, ReadOnlyAdmin):
     list_display = ("agent", "author", "text", "created_at", "heard_at", "withdrawn_at")
     list_select_related = ("agent", "author")
     search_fields = ("agent__id", "agent__name", "author__username", "text")
     search_help_text = "Words of a whisper, an agent or who whispered"
     ordering = ("-id",)  # as they were said; by their time there is no index
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Whisper], search_term: str
-    ) -> tuple[QuerySet[Whisper], bool]:
-        """Django's own joins three tables row by row; names are few, and are asked for first."""
-        if not (words := search_term.strip()):
-            return queryset, False
-        people = list(User.objects.filter(username__icontains=words).values_list("pk", flat=True))
-        whose = Q(agent_id__in=agents_called(words)) | Q(author_id__in=people)
-        return queryset.filter(whose | Q(text__icontains=words)), False
+    def meant(self, word: str) -> Q:
+        people = list(User.objects.filter(username__icontains=word).values_list("pk", flat=True))
+        return Q(agent_id__in=agents_called(word)) | Q(author_id__in=people) | Q(text__icontains=word)
 
 
 class TurnsAdmin(SearchesIds, ReadOnlyAdmin):

@@ -4,7 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import Model
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
@@ -44,6 +47,7 @@ def test_a_list_takes_as_many_queries_for_two_rows_as_for_twenty(  # VW-8
     operator: Client, page: str, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     from django.db import connection
+from django.db.models import Model
     from django.test.utils import CaptureQueriesContext
 
     for number in range(2):
@@ -123,9 +127,9 @@ def test_an_agent_passes_to_another_owner_and_keeps_its_id(operator: Client) -> 
     ("page", "words"),
     [
         ("agent", ["rocky-1", "Rocky", "owner1"]),
-        ("agentversion", ["rocky-1-v1", "Tight"]),
+        ("agentversion", ["rocky-1-v1", "Rocky", "Tight", "tight Rocky"]),
         ("agentdeployment", ["rocky-1"]),
-        ("whisper", ["Fold more", "owner1"]),
+        ("whisper", ["Fold more", "owner1", "more owner1 Rocky", "'Fold more'"]),
         ("inferencecharge", ["rocky-1", "T:1", "T:1:1"]),
     ],
 )
@@ -134,6 +138,24 @@ def test_rows_are_found_by_what_a_person_would_type(operator: Client, page: str,
     for word in words:
         assert len(operator.get(f"/admin/agents/{page}/", {"q": word}).context["cl"].result_list) == 1
     assert not operator.get(f"/admin/agents/{page}/", {"q": "nobody"}).context["cl"].result_list
+
+
+@pytest.mark.parametrize("words", ["a " * 3_000, "a\0b"], ids=["very long", "NUL"])
+@pytest.mark.parametrize("page", ["agents/agent", "agents/whisper", "auth/user", "auth/group"])
+def test_a_search_that_no_database_answers_leads_to_the_whole_list(operator: Client, page: str, words: str) -> None:
+    whole = operator.get(f"/admin/{page}/", {"q": words}, follow=True)  # VW-8
+    assert whole.redirect_chain == [(f"/admin/{page}/?e=1", 302)]
+    assert whole.status_code == 200
+
+
+@pytest.mark.parametrize(("model", "words"), [(AgentVersion, "Tight nobody"), (Whisper, "'more Fold'")])
+def test_a_search_that_finds_nothing_reads_the_rows_once(operator: Client, model: type[Model], words: str) -> None:
+    played(1)  # VW-8
+    with CaptureQueriesContext(connection) as asked:
+        page = operator.get(f"/admin/agents/{model._meta.model_name}/", {"q": words})
+    assert not page.context["cl"].result_list
+    queries = [one["sql"] for one in asked.captured_queries]
+    assert sum(f'FROM "{model._meta.db_table}" WHERE' in sql and "LIKE" in sql for sql in queries) == 1
 
 
 def test_a_ledger_row_leads_to_its_hand(operator: Client) -> None:  # VW-8

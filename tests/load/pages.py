@@ -244,7 +244,7 @@ SEARCHES = {
     "of a table": "T1-0",
     "of a closed table": "old-1-0",
     "of a hand": "hot:1",
-    "of a version": "agent-0001-v2",
+    "of a version": f"{VETERANS[0]}-v1",
     "of nothing": "zebra",
 }
 
