@@ -46,10 +46,6 @@ def played(number: int) -> None:
 def test_a_list_takes_as_many_queries_for_two_rows_as_for_twenty(  # VW-8
     operator: Client, page: str, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
-    from django.db import connection
-from django.db.models import Model
-    from django.test.utils import CaptureQueriesContext
-
     for number in range(2):
         played(number)
     with CaptureQueriesContext(connection) as few:
