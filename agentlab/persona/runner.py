@@ -244,6 +244,7 @@ class Runner:
         for future in slot.awaited:
             future.cancel()  # where it has not begun
         self._drop(slot)
+        slot.awaited.clear()  # each holds the slot: a ring, which would stay in memory until the collector comes by
 
     # Writing ------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """A study runs on any workers in any order, survives them, and writes one trace."""
 
 import contextlib
+import gc
 import json
 import os
 from concurrent.futures import Future
@@ -23,7 +24,7 @@ from agentlab.persona.study import read_study
 from agentlab.persona.work import run_job
 
 from .making import crowd, study, written
-from .workers import MARK, VICTIM, Forgetful, Shuffled, Slow, Stuck, dies_always, dies_once
+from .workers import MARK, VICTIM, Forgetful, Remembered, Shuffled, Slow, Stuck, dies_always, dies_once
 
 pytestmark = pytest.mark.django_db
 
@@ -578,3 +579,15 @@ def test_a_run_that_is_deleted_under_its_runner_ends_in_one_line(plan) -> None: 
     with pytest.raises(RunError, match="was deleted meanwhile"):
         Runner(run, Inline(), on_progress=deleted).go()
     assert not TraceEvent.objects.exists()
+
+
+def test_an_answered_job_is_forgotten_at_once(plan) -> None:  # PF-6
+    workers = Remembered()
+    gc.disable()  # what is left in a ring stays until the collector comes by, and a study's memory grows with its turns
+    try:
+        with contextlib.closing(workers):
+            _run(plan, workers)
+        alive = sum(given() is not None for given in workers.given)
+    finally:
+        gc.enable()
+    assert (len(workers.given), alive) == (5 * 3, 0)

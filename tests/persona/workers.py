@@ -5,12 +5,13 @@ import queue
 import random
 import signal
 import threading
+import weakref
 from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
 
-from agentlab.persona.processes import BLAS
+from agentlab.persona.processes import BLAS, Processes, Work
 from agentlab.persona.work import Job, run_job
 
 VICTIM = "p2"
@@ -190,3 +191,16 @@ class Stuck:
 def hang(data: bytes) -> bytes:
     threading.Event().wait()
     return data
+
+
+class Remembered(Processes):
+    """Two real processes; `given` are weak references to what was given out."""
+
+    def __init__(self) -> None:
+        super().__init__(2)
+        self.given: list[weakref.ref[Future[bytes]]] = []
+
+    def submit(self, work: Work, data: bytes) -> "Future[bytes]":
+        future = super().submit(work, data)
+        self.given.append(weakref.ref(future))
+        return future
