@@ -20,7 +20,7 @@ from factory.artifacts import Artifact, Refused, StoredCopy, load
 from factory.asked import OPENING, asked_in_short
 from factory.fields import ExactTextField
 from factory.items import PacketItem
-from factory.models import AgentAttempt, AgentAttemptInput, AttemptState, FactoryRun
+from factory.models import AgentAttempt, AgentAttemptInput, AttemptState, FactoryRun, State
 from factory.panel import AttemptFacts, InputPanel, Recorded, build_panel, find_prior_turns
 
 PAGE = 25
@@ -70,8 +70,10 @@ def _matching(runs: QuerySet[FactoryRun], query: RunQuery) -> QuerySet[FactoryRu
         attempts = AgentAttempt.objects.filter(run=OuterRef("pk"), model__icontains=query.model)
         runs = runs.filter(Exists(attempts))
     if query.state:
+        runs = runs.filter(state=query.state)
+    if query.state == State.SUCCEEDED:  # where no model was asked anything, nothing has succeeded
         asked = AgentAttempt.objects.filter(run=OuterRef("pk")).exclude(state=AttemptState.NOT_ASKED)
-        runs = runs.filter(Q(source_format="") | Exists(asked), state=query.state)
+        runs = runs.filter(Q(source_format="") | Exists(asked))
     if query.since:
         runs = runs.filter(started_at__gte=_midnight(query.since))
     if query.until:

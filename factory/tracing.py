@@ -215,6 +215,7 @@ class FoundRun:
         self._said: dict[str, bool] = {}  # by the note's words: is it a problem?
         self._separate_tasks = False
         self._stated = ""
+        self._ended: EndState | None = None
         self._requests: dict[bool, tuple[str, str | None]] = {}  # by a sub-agent? the first attempt and its request
 
     @classmethod
@@ -237,7 +238,9 @@ class FoundRun:
             },
         )
         found = cls(FactoryRun.objects.select_for_update().get(pk=run.pk))
-        found._stated, found._separate_tasks = session.request, session.separate_tasks
+        found._stated, found._separate_tasks, found._ended = session.request, session.separate_tasks, session.ended
+        if session.ended == "failed":
+            found._said[f"The run as a whole failed: {session.error or 'no reason is recorded'}"] = True
         return found
 
     def write(
@@ -287,7 +290,7 @@ class FoundRun:
 
     def close(self, source: str = "") -> None:
         """The run ended as the last attempt that a model was asked did; its task is the first. Of separate tasks, it
-        failed where the last try at one of them did.
+        failed where the last try at one of them did. What the file says of the whole goes before either.
 
         `source` is the file that the notes are from, where several make up the run: what it does not say any more
         (that it was still being written) goes.
@@ -305,14 +308,14 @@ class FoundRun:
         )
         last, first = asked.exclude(phase=SUB_AGENT).last() or asked.last(), attempts.first()
         began = asked.exclude(phase=SUB_AGENT).first() or asked.first()
-        if first is None:
-            return
+        ended = State.FAILED if failed else last.state if last else State.SUCCEEDED
+        self.run.state, self.run.task = self._ended or ended, self.run.task or self._stated
         if last is not None and began is not None:
-            self.run.state, self.run.ended_at = State.FAILED if failed else last.state, last.ended_at
+            self.run.ended_at = last.ended_at
             # Of several files, that with the run's first attempt says what was asked.
             asked_for = dict(self._requests.values()).get(began.pk)
             self.run.task = asked_for or self._stated or (self.run.task if asked_for is None else asked_for)
-        self.run.started_at = self.run.started_at or first.started_at
+        self.run.started_at = self.run.started_at or (first.started_at if first else None)
         self.run.save(update_fields=["state", "ended_at", "task", "started_at"])
 
     def _failed_tasks(self, asked: QuerySet[AgentAttempt]) -> int:

@@ -100,7 +100,9 @@ class FoundSession:
     once `attempts` has been walked: a large file is read as it is walked. `request` is the name of what was
     asked for, where the format has one: it stands in where no attempt says what was asked. A name or a summary of the
     session is no request, and is a note. The attempts of `separate_tasks` are tries at tasks that have nothing to do
-    with each other: one that failed is not mended by one that ends well later, as a turn of a conversation is.
+    with each other: one that failed is not mended by one that ends well later, as a turn of a conversation is. `ended`
+    is what the file itself says of the end of the whole, None where it says nothing or that all went well; `error` is
+    its reason.
     """
 
     format: str
@@ -111,5 +113,7 @@ class FoundSession:
     workspace: str = ""
     part: str = ""
     separate_tasks: bool = False
+    ended: Literal["failed", "cancelled"] | None = None
+    error: str = ""
     started_at: datetime | None = None
     notes: list[str] = field(default_factory=list)

@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from factory.importers import images, streaming
 from factory.importers.found import Counts, FoundAttempt, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
@@ -37,7 +37,9 @@ _UNREADABLE = (
     *(zipfile.BadZipFile, zlib.error, ZstdError, RuntimeError),  # RuntimeError: the member is encrypted
 )
 _SAMPLE = re.compile(r"samples/.*\.json\Z", re.DOTALL)
-_FACTS = {("status",), *(("eval", name) for name in ("run_id", "task", "model", "created"))}
+_FACTS = {("status",), ("error", "message"), *(("eval", name) for name in ("run_id", "task", "model", "created"))}
+_PARTS = {path[0] for path in _FACTS if len(path) == 2}
+_ENDS: dict[str, Literal["failed", "cancelled"]] = {"error": "failed", "cancelled": "cancelled"}
 
 
 def read_zip(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
@@ -96,8 +98,8 @@ def read_json(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
 def _json_head(file: BinaryIO) -> dict[str, Any]:
     """The facts that stand beside the samples."""
     found = streaming.texts(file, _FACTS, until="samples")
-    head: dict[str, Any] = {path[0]: value for path, value in found.items() if len(path) == 1}
-    return head | {"eval": {path[1]: value for path, value in found.items() if len(path) == 2}}
+    head: dict[str, Any] = {"status": found.get(("status",))}
+    return head | {part: {path[-1]: said for path, said in found.items() if path[0] == part} for part in _PARTS}
 
 
 def _json_samples(file: BinaryIO) -> Iterator[object]:
@@ -120,6 +122,8 @@ def _session(
         request=text(facts.get("task")),
         separate_tasks=True,
         started_at=moment(facts.get("created")),
+        ended=None if broken_off else _ENDS.get(text(head.get("status"))),
+        error=text(mapping(head.get("error")).get("message")),
     )
     if session.request:
         session.notes.append(f"The log's task: {session.request}")
@@ -127,7 +131,7 @@ def _session(
         session.notes.append(NO_OFFSET)
     if broken_off:
         session.notes.append("The log breaks off: the run had not ended when it was written.")
-    elif text(head.get("status")) not in {"success", ""}:
+    elif session.ended != "failed" and text(head.get("status")) not in {"success", ""}:
         session.notes.append(f"The run ended with status {head['status']}.")
     session.attempts = _attempts(samples, text(facts.get("model")), session)
     return session

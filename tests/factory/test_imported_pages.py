@@ -1,6 +1,7 @@
 """What the pages say of a session that another tool recorded."""
 
 import json
+import zipfile
 from pathlib import Path
 
 import html5lib
@@ -225,13 +226,19 @@ def test_bringing_a_session_again_leaves_the_time_of_the_first_import() -> None:
     assert bring(SESSIONS / "pi/v3-resumed-two-turns.jsonl").imported_at == first
 
 
-def inspect_log(path: Path, *samples: dict[str, object]) -> Path:
-    log = {"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t", "model": "m"}}
+def inspect_log(path: Path, *samples: dict[str, object], **ended: object) -> Path:
+    log = {"version": 2, "status": "success", "eval": {"run_id": "r", "task": "t", "model": "m"}, **ended}
     each = [
         {"id": number, "epoch": 1, "uuid": f"u{number}", "input": f"task {number}", "messages": [], **sample}
         for number, sample in enumerate(samples, 1)
     ]
-    path.write_text(json.dumps({**log, "samples": each}))
+    if path.suffix == ".json":
+        path.write_text(json.dumps({**log, "samples": each}))
+        return path
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", json.dumps(log))
+        for sample in each:
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
     return path
 
 
@@ -260,6 +267,38 @@ def test_how_many_samples_failed_is_said_anew_when_a_log_has_grown(owner: Client
     bring(inspect_log(tmp_path / "log.json", FAILED, {}))
     run = bring(inspect_log(tmp_path / "log.json", FAILED, {}, FAILED, {}))
     assert [note.text for note in run.notes.filter(is_error=True)] == ["2 of 4 samples failed."]
+
+
+BROKE = {"status": "error", "error": {"message": "OSError: no sandbox", "traceback": "…", "traceback_ansi": "…"}}
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.eval"])
+@pytest.mark.parametrize("samples", [2, 0])
+def test_a_log_that_says_that_it_failed_has_failed_though_no_sample_did(
+    owner: Client, tmp_path: Path, name: str, samples: int
+) -> None:  # IM-1 FA-13
+    run = bring(inspect_log(tmp_path / name, *[{}] * samples, **BROKE))
+    assert (run.state, run.attempts.count()) == ("failed", samples)
+    assert run.task == ("task 1" if samples else "t")
+    assert [note.text for note in run.notes.filter(is_error=True)] == ["The run as a whole failed: OSError: no sandbox"]
+    for path in (f"/factory/runs/{run.pk}", "/factory", "/factory?state=failed", "/"):
+        assert '<span class="badge badge-failed">FAILED</span>' in page(owner, path), path
+
+
+def test_a_log_that_was_cancelled_is_cancelled_and_one_without_a_reason_says_so(
+    owner: Client, tmp_path: Path
+) -> None:  # IM-1
+    stopped = bring(inspect_log(tmp_path / "a.json", {}, FAILED, status="cancelled"))
+    assert stopped.state == "cancelled"
+    assert [note.text for note in stopped.notes.filter(is_error=True)] == ["1 of 2 samples failed."]
+    broke = bring(inspect_log(tmp_path / "b.json", {}, status="error", eval={"run_id": "other"}))
+    assert [note.text for note in broke.notes.all()] == ["The run as a whole failed: no reason is recorded"]
+
+
+def test_a_log_that_was_mended_since_is_no_longer_said_to_have_failed(owner: Client, tmp_path: Path) -> None:  # IM-2
+    bring(inspect_log(tmp_path / "log.json", {}, **BROKE))
+    run = bring(inspect_log(tmp_path / "log.json", {}, {}))
+    assert (run.state, run.notes.filter(is_error=True).count()) == ("succeeded", 0)
 
 
 def test_a_conversation_whose_later_turn_succeeded_did_not_fail(owner: Client, tmp_path: Path) -> None:  # IM-1
