@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from agentlab.common.databases import place
 from agentlab.persona.adapters import ports
 from agentlab.persona.models import StudyDefinition, StudyPersona, StudyRun
 from agentlab.persona.ports import PortFailed
@@ -51,7 +52,7 @@ def stored(run_id: int) -> StudyRun:
     """Raises `RunError` where there is none."""
     run = StudyRun.objects.filter(pk=run_id).first() if 0 < run_id < 2**63 else None
     if run is None:
-        raise RunError(f"there is no study {run_id}")
+        raise RunError(f"there is no study {run_id} in {place()}")  # there may be several databases
     return run
 
 

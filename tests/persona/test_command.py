@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
@@ -106,11 +107,11 @@ class TestInProcess:
             (["run", str(FIRST), "--executor", "threads"], "no executor 'threads'"),
             (["run", str(FIRST), "--patience", "0"], "a number of seconds, 1 or more"),
             (["run", str(FIRST), "--patience", "nan"], "a number of seconds, 1 or more"),
-            (["resume", "999"], "there is no study 999"),
+            (["resume", "999"], "there is no study 999 in "),
             (["resume", "9" * 30], "there is no study 999"),
             (["verify", "9" * 30], "there is no study 999"),
-            (["verify", "999"], "there is no study 999"),
-            (["export", "999"], "there is no study 999"),
+            (["verify", "999"], "there is no study 999 in "),
+            (["export", "999"], "there is no study 999 in "),
         ],
     )
     def test_a_refusal_is_one_line_and_leaves_nothing(self, words: list[str], said: str) -> None:  # SF-4
@@ -119,6 +120,15 @@ class TestInProcess:
         assert said in str(refusal.value)
         assert "\n" not in str(refusal.value)
         assert not StudyRun.objects.exists()
+
+    @pytest.mark.parametrize("verb", ["resume", "verify", "export", "delete"])
+    def test_an_unknown_study_is_said_with_the_database_that_lacks_it(self, verb: str, monkeypatch) -> None:  # SF-4
+        elsewhere = {"ENGINE": "django.db.backends.postgresql", "HOST": "db.example", "PORT": 6543, "NAME": "lab"}
+        for name, value in {**elsewhere, "USER": "ada", "PASSWORD": "hunter22"}.items():
+            monkeypatch.setitem(settings.DATABASES["default"], name, value)
+        with pytest.raises(CommandError) as refusal:
+            _study(verb, "999")
+        assert str(refusal.value) == "there is no study 999 in postgresql db.example:6543/lab"
 
     def test_an_unknown_adapter_leaves_no_run(self, tmp_path) -> None:  # SF-4
         with pytest.raises(CommandError, match="no embedder 'word2vec'"):
