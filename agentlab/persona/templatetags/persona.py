@@ -5,7 +5,7 @@ from django import template
 from agentlab.persona.showing import distance, measured, signed
 
 register = template.Library()
-register.filter("signed", signed)
+register.filter("plus_minus", signed)  # "signed" is what the site calls chips that were won or lost
 register.filter("distance", distance)
 register.filter("measured", measured)
 
