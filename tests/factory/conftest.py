@@ -1,10 +1,12 @@
 """What every test of the factory starts from."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from factory.providers import Provider
 from factory.providers.rehearsal import Rehearsal
@@ -14,6 +16,8 @@ from factory.running import make_job, run_job
 from factory.tracing import Rows
 from factory.workflow import RunEnd
 from factory.workflows import WORKFLOWS
+
+from .visiting import IMAGE, Run
 
 PLENTY = DiskLimits(budget=10**12, min_free=0, run_cap=10**12)
 
@@ -50,3 +54,47 @@ def run(store: SnapshotStore, settings: Any, tmp_path: Path) -> Callable[..., tu
         return run_job(WORKFLOWS[workflow], make_job(request, provider, **job), provider, store, owner_id=owner_id)
 
     return run
+
+
+@pytest.fixture
+def ada() -> User:
+    return User.objects.create_user("ada", password="x")
+
+
+@pytest.fixture
+def client_of(settings: Any, store: SnapshotStore) -> Callable[[User | None], Client]:
+    settings.FACTORY_SNAPSHOT_ROOT = store.root
+
+    def client_of(user: User | None) -> Client:
+        client = Client()
+        if user is not None:
+            client.force_login(user)
+        return client
+
+    return client_of
+
+
+@pytest.fixture
+def owner(client_of: Callable[[User | None], Client], ada: User) -> Client:
+    return client_of(ada)
+
+
+@pytest.fixture
+def built(run: Run, ada: User, tmp_path: Path) -> Iterator[int]:
+    """A run of Ada's with a prompt file, a context folder, an image, and one unreadable reply."""
+    task = tmp_path / "task.md"
+    task.write_text("Write a slugify command.\n")
+    context = tmp_path / "context"
+    context.mkdir()
+    (context / "notes.md").write_text("Use hyphens.")
+    (context / "blob.bin").write_bytes(b"\xff\x00")
+    (context / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
+    (context / "link").symlink_to("/etc/passwd")
+    run_id, _ = run(
+        str(task),
+        provider=Rehearsal(frozenset({"parse"})),
+        owner_id=ada.pk,
+        context=str(context),
+        attach=[str(IMAGE)],
+    )
+    yield run_id

@@ -1,85 +1,22 @@
 """The factory's pages and the collector, through the site's own middleware."""
 
-import hashlib
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import html5lib
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-import factory
 from factory.models import AgentAttempt, AgentAttemptInput, AgentToolCall, FactoryRun
-from factory.providers.rehearsal import Rehearsal
-from factory.retention import SnapshotStore
-from factory.workflow import RunEnd
-from tests.conftest import SHARED_DATA
+
+from .visiting import Run, input_of, page
 
 pytestmark = pytest.mark.django_db
-Run = Callable[..., tuple[int, RunEnd]]
-IMAGE = SHARED_DATA / "media/pillow/hopper.png"
 HOSTILE = "<img src=x onerror=alert(1)>\"'</pre><script>alert(1)</script>"
-
-
-@pytest.fixture
-def ada() -> User:
-    return User.objects.create_user("ada", password="x")
-
-
-@pytest.fixture
-def client_of(settings: Any, store: SnapshotStore) -> Callable[[User | None], Client]:
-    settings.FACTORY_SNAPSHOT_ROOT = store.root
-
-    def client_of(user: User | None) -> Client:
-        client = Client()
-        if user is not None:
-            client.force_login(user)
-        return client
-
-    return client_of
-
-
-@pytest.fixture
-def owner(client_of: Callable[[User | None], Client], ada: User) -> Client:
-    return client_of(ada)
-
-
-@pytest.fixture
-def built(run: Run, ada: User, tmp_path: Path) -> Iterator[int]:
-    """A run of Ada's with a prompt file, a context folder, an image, and one unreadable reply."""
-    task = tmp_path / "task.md"
-    task.write_text("Write a slugify command.\n")
-    context = tmp_path / "context"
-    context.mkdir()
-    (context / "notes.md").write_text("Use hyphens.")
-    (context / "blob.bin").write_bytes(b"\xff\x00")
-    (context / "drawing.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>')
-    (context / "link").symlink_to("/etc/passwd")
-    run_id, _ = run(
-        str(task),
-        provider=Rehearsal(frozenset({"parse"})),
-        owner_id=ada.pk,
-        context=str(context),
-        attach=[str(IMAGE)],
-    )
-    yield run_id
-
-
-def page(client: Client, path: str, status: int = 200, **headers: str) -> str:
-    response = client.get(path, headers=headers)
-    assert response.status_code == status, f"{path}: {response.status_code}"
-    return response.content.decode()
-
-
-def input_of(run_id: int, **facts: Any) -> AgentAttemptInput:
-    return AgentAttemptInput.objects.filter(attempt__run_id=run_id, **facts).order_by("pk")[0]
 
 
 # The panel on its page ------------------------------------------------------------------------------------------
@@ -197,137 +134,6 @@ def test_a_running_attempt_asks_again_and_an_ended_one_stops(owner: Client, buil
     assert "data-live" in page(owner, f"/factory/runs/{built}/live")
     FactoryRun.objects.filter(pk=built).update(state="succeeded")
     assert "every 3s" not in page(owner, f"/factory/runs/{built}/live", 286)
-
-
-# Previews -------------------------------------------------------------------------------------------------------
-
-
-def assert_contained(response: Any) -> None:
-    assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert response.headers["Cache-Control"] == "private, no-store"
-    assert response.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
-    assert response.headers["Accept-Ranges"] == "none"
-    assert not response.headers.get("ETag")
-
-
-def test_a_text_preview_is_the_captured_bytes_with_their_hash(owner: Client, built: int) -> None:  # AI-6
-    row = input_of(built, label="notes.md")
-    response = owner.get(f"/api/collector/inputs/{row.pk}")
-    assert response.content == b"Use hyphens."
-    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert response.headers["X-Content-SHA256"] == row.sha256 == hashlib.sha256(b"Use hyphens.").hexdigest()
-    assert_contained(response)
-
-
-def test_an_image_preview_is_of_the_type_its_bytes_have(owner: Client, built: int) -> None:  # AI-6
-    row = input_of(built, label="hopper.png")
-    response = owner.get(f"/api/collector/inputs/{row.pk}")
-    assert (response.content, response.headers["Content-Type"]) == (IMAGE.read_bytes(), "image/png")
-    assert_contained(response)
-
-
-def test_a_range_is_ignored(owner: Client, built: int) -> None:  # AI-6
-    row = input_of(built, label="hopper.png")
-    response = owner.get(f"/api/collector/inputs/{row.pk}", headers={"Range": "bytes=0-3", "If-None-Match": "*"})
-    assert (response.status_code, len(response.content)) == (200, IMAGE.stat().st_size)
-    for asked in ({"Range": "bytes=9-3", "If-Range": '"old"'}, {"Range": "bytes=" + "0-1," * 5000}):
-        response = owner.get(f"/api/collector/inputs/{row.pk}", headers=asked)
-        assert (response.status_code, response.headers["Accept-Ranges"]) == (200, "none")
-
-
-def test_what_lies_beside_a_copy_is_never_served_for_it(
-    owner: Client, built: int, store: SnapshotStore
-) -> None:  # AI-6
-    row = input_of(built, label="notes.md")
-    copy = store.root / row.attempt_id / str(row.seq)
-    for suffix in (".gz", ".br"):
-        copy.with_name(copy.name + suffix).symlink_to("/etc/passwd")
-    response = owner.get(f"/api/collector/inputs/{row.pk}", headers={"Accept-Encoding": "gzip, br"})
-    assert response.content == copy.read_bytes()
-    assert "Content-Encoding" not in response.headers
-
-
-def test_a_drawing_with_a_script_is_text(owner: Client, built: int) -> None:  # AI-6
-    row = input_of(built, label="drawing.svg")
-    response = owner.get(f"/api/collector/inputs/{row.pk}")
-    assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert "&lt;script&gt;" in page(owner, f"/factory/inputs/{row.pk}")
-
-
-@pytest.mark.parametrize("path", ["/api/collector/inputs/{}", "/factory/inputs/{}"])
-def test_refusals_are_sentences_with_their_status(
-    owner: Client, built: int, store: SnapshotStore, path: str
-) -> None:  # AI-6
-    blob, link = input_of(built, label="blob.bin"), input_of(built, label="link")
-    kind = 415 if "api" in path else 422
-    assert "no preview for this kind" in page(owner, path.format(blob.pk), kind)
-    assert "never captured" in page(owner, path.format(link.pk), 404)
-    notes = input_of(built, label="notes.md")
-    copy = store.root / notes.attempt_id / str(notes.seq)
-    copy.write_bytes(b"Use Hyphens.")
-    assert "no longer matches its hash" in page(owner, path.format(notes.pk), 409)
-    AgentAttemptInput.objects.filter(pk=notes.pk).update(artifact_status="evicted", detail="evicted: disk budget")
-    assert "Evicted: disk budget. Hash and size remain." in page(owner, path.format(notes.pk), 410)
-
-
-def test_a_long_text_is_paged_and_each_page_is_checked_whole(
-    owner: Client, built: int, store: SnapshotStore
-) -> None:  # AI-6
-    row = input_of(built, label="notes.md")
-    text = "".join(f"line {number}\n" for number in range(20_000))
-    (store.root / row.attempt_id / str(row.seq)).write_text(text)
-    AgentAttemptInput.objects.filter(pk=row.pk).update(sha256=hashlib.sha256(text.encode()).hexdigest())
-    first = owner.get(f"/api/collector/inputs/{row.pk}")
-    count = int(first.headers["X-Page-Count"])
-    pages = [owner.get(f"/api/collector/inputs/{row.pk}?page={number}").content for number in range(1, count + 1)]
-    assert b"".join(pages).decode() == text
-    for wrong in ("0", str(count + 1), "x", "-1", "1e9"):
-        page(owner, f"/api/collector/inputs/{row.pk}?page={wrong}", 404)
-    assert f"page 2 of {count}" in page(owner, f"/factory/inputs/{row.pk}?page=2")
-
-
-@pytest.mark.parametrize("wrong", ["0", "99999999", "../1", "1/../2", "%2e%2e", "a" * 32, "99999999999999999999999"])
-def test_an_input_id_that_is_none_is_not_there(owner: Client, built: int, wrong: str) -> None:  # AI-6 SF-4
-    page(owner, f"/api/collector/inputs/{wrong}", 404)
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete", "patch"])
-def test_previews_are_only_read(owner: Client, built: int, method: str) -> None:  # AI-6
-    row = input_of(built, label="notes.md")
-    assert getattr(owner, method)(f"/api/collector/inputs/{row.pk}").status_code in {403, 405}
-
-
-# The collector ---------------------------------------------------------------------------------------------------
-
-
-def test_the_collector_gives_the_contracts_names_and_leaves_bodies_out(owner: Client, built: int) -> None:  # AI-5
-    row = AgentAttempt.objects.get(run_id=built, number=2)
-    facts = json.loads(page(owner, f"/api/collector/attempts/{row.pk}"))
-    assert facts["taskPrompt"] == "Write a slugify command.\n"
-    assert (facts["sendKind"], facts["turnIndex"]) == ("parse_retry", 2)
-    assert facts["retryOfAttemptId"] == facts["previousTurnAttemptId"] == row.previous_turn_attempt_id
-    assert (facts["inputPacketVersion"], facts["inputCoverage"]) == (1, "complete")
-    assert (facts["declaredInputCount"], facts["capturedInputCount"], facts["omittedInputCount"]) == (0, 0, 0)
-    assert [one["seq"] for one in facts["inputs"]] == list(range(1, len(facts["inputs"]) + 1))
-    assert set(facts["inputs"][0]) == {
-        *("inputId", "seq", "label", "sourceKind", "deliveryMode", "sourcePath", "mediaType", "previewKind"),
-        *("sizeBytes", "sha256", "captureStatus", "artifactStatus", "detail", "capturedAt"),
-    }
-    assert "userPrompt" not in facts and "reply" not in facts
-
-
-def test_unknown_counts_are_null_in_the_collector(owner: Client, ada: User) -> None:  # AI-5 FA-11
-    row = FactoryRun.objects.create(owner=ada, workflow="old", provider="pi")
-    AgentAttempt.objects.create(attempt_id="a" * 32, run=row, number=1, phase="plan", provider="pi")
-    facts = json.loads(page(owner, f"/api/collector/attempts/{'a' * 32}"))
-    assert (facts["inputCoverage"], facts["declaredInputCount"], facts["taskPrompt"]) == ("not_recorded", None, None)
-
-
-def test_a_name_that_is_not_utf8_survives_the_collector(owner: Client, built: int) -> None:  # FA-6
-    row = input_of(built, label="notes.md")
-    AgentAttemptInput.objects.filter(pk=row.pk).update(source_path="/x/\udcff")
-    body = page(owner, f"/api/collector/attempts/{row.attempt_id}")
-    assert '"/x/\\udcff"' in body
 
 
 # Who may see what ------------------------------------------------------------------------------------------------
@@ -557,64 +363,3 @@ def test_an_attempt_of_100_inputs_takes_the_same_queries_and_stays_light(
     )
     with django_assert_max_num_queries(9):
         assert len(page(owner, f"/factory/runs/{row.pk}/attempts/1").encode()) <= 250_000
-
-
-# Bringing a file ---------------------------------------------------------------------------------------------------
-
-
-def uploaded(client: Client, name: str, data: bytes) -> Any:
-    return client.post("/factory/import", {"file": SimpleUploadedFile(name, data)}, follow=True)
-
-
-def test_a_session_file_becomes_a_run_of_whoever_brought_it(owner: Client, ada: User) -> None:  # IM-1
-    data = (Path(factory.__file__).parent / "examples/session.jsonl").read_bytes()
-    response = uploaded(owner, "session.jsonl", data)
-    row = FactoryRun.objects.get()
-    assert (row.owner, response.redirect_chain[-1][0]) == (ada, f"/factory/runs/{row.pk}")
-    assert "records" in response.content.decode()
-    again = uploaded(owner, "session.jsonl", data).content.decode()
-    assert FactoryRun.objects.count() == 1
-    assert "nothing new: pi session, whose 2 attempts were all here already." in again
-    only_header = data.splitlines(keepends=True)[0].replace(b'"id": "', b'"id": "other-')
-    assert "here already" not in uploaded(owner, "empty.jsonl", only_header).content.decode()
-
-
-def test_bringing_a_file_says_what_its_hidden_records_are(owner: Client) -> None:  # IM-1
-    data = (Path(factory.__file__).parent / "examples/session.jsonl").read_bytes()
-    label = b'{"type": "label", "id": "new", "parentId": null, "timestamp": "2026-11-29T12:00:00Z"}\n'
-    said = uploaded(owner, "session.jsonl", data + label).content.decode()
-    assert "hidden (not part of the conversation, such as file snapshots or progress), 0 damaged" in said
-
-
-@pytest.mark.parametrize(
-    ("name", "data"),
-    [
-        ("<b>x</b>.jsonl", b"not a session"),
-        ("trace.sqlite3", b"SQLite format 3\x00" + bytes(100)),
-        ("empty", b""),
-    ],
-)
-def test_a_file_that_is_none_of_ours_is_a_sentence(owner: Client, name: str, data: bytes) -> None:  # IM-1 SF-4
-    response = uploaded(owner, name, data)
-    assert response.status_code == 200
-    assert 'class="flash error"' in response.content.decode()
-    assert "<b>x</b>" not in response.content.decode()
-    assert not FactoryRun.objects.exists()
-
-
-def test_an_upload_that_is_too_large_is_refused_before_it_is_read(owner: Client) -> None:  # SF-6
-    response = owner.post(
-        "/factory/import", b"", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(10**9), follow=True
-    )
-    assert "20 MiB" in response.content.decode()
-
-
-def test_an_upload_needs_the_forms_token(ada: User) -> None:  # SF-1
-    client = Client(enforce_csrf_checks=True)
-    client.force_login(ada)
-    assert client.post("/factory/import", {"file": SimpleUploadedFile("x", b"x")}).status_code == 403
-
-
-def test_nobody_brings_nothing(client_of: Callable[[User | None], Client]) -> None:  # SF-1
-    response = client_of(None).post("/factory/import", {"file": SimpleUploadedFile("x", b"x")})
-    assert response.status_code == 302 and response.headers["Location"].startswith("/login")

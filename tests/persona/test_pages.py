@@ -3,22 +3,19 @@
 import csv
 import io
 import json
-from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 
 from agentlab.common.text import visible
-from agentlab.persona import reaction, verifying
+from agentlab.persona import reaction
 from agentlab.persona.executors import Inline
 from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.ports import PortFailed
-from agentlab.persona.replaying import Moving, verify
+from agentlab.persona.replaying import verify
 from agentlab.persona.runner import Runner
 from agentlab.persona.runs import create
 from agentlab.persona.showing import derived, signed
@@ -27,45 +24,9 @@ from agentlab.persona.turn_reading import TurnPage
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 from .making import crowd, study, written
+from .running import CONTENT, HOSTILE, client_of, html_of, made
 
 pytestmark = pytest.mark.django_db
-
-HOSTILE = '<script>alert("x")</script>'
-CONTENT = study(
-    name=f"Levy {HOSTILE}",
-    cap=6,
-    reflection={"batch": 3, "at": 3},
-    tier_b={"budget": 4, "above": 0.1},
-    probes={"every": 4, "fields": ["age"], "opinions": ["levy"], "drift_above": 0.0},
-    schedule={"turns": 12},
-    stimuli=[
-        {
-            "text": f"The levy passes committee {HOSTILE}",
-            "source": "Post\u202e",
-            "social_proof": 80,
-            "stances": {"levy": 0.8},
-        },
-        {"text": "The levy would cost 90 a year", "social_proof": 40, "stances": {"levy": -0.5}},
-        {"text": "Weather"},
-    ],
-)
-
-
-@pytest.fixture
-def olga() -> User:
-    return User.objects.create_user("olga")
-
-
-@pytest.fixture
-def run(tmp_path, olga) -> StudyRun:
-    return Runner(create(read_study(written(tmp_path, CONTENT)), executor="inline", owner_id=olga.pk), Inline()).go()
-
-
-def _client(user: User | None) -> Client:
-    client = Client()
-    if user:
-        client.force_login(user)
-    return client
 
 
 PAGES = ["study", "study-live", "study-beliefs", "study-trace"]
@@ -81,20 +42,20 @@ def _urls(run: StudyRun) -> list[str]:
 def test_the_owner_and_an_operator_see_a_study_a_stranger_does_not(run, olga) -> None:  # SF-1
     stranger, operator = User.objects.create_user("sam"), User.objects.create_user("op", is_staff=True)
     for url in _urls(run):
-        assert _client(olga).get(url).status_code in (200, 286), url
-        assert _client(operator).get(url).status_code in (200, 286), url
-        assert _client(stranger).get(url).status_code == 404, url
-        assert _client(None).get(url).status_code == 302, url
+        assert client_of(olga).get(url).status_code in (200, 286), url
+        assert client_of(operator).get(url).status_code in (200, 286), url
+        assert client_of(stranger).get(url).status_code == 404, url
+        assert client_of(None).get(url).status_code == 302, url
     verify_url = reverse("study-verify", args=[run.pk])
-    assert _client(stranger).post(verify_url).status_code == 404
-    assert _client(None).post(verify_url).status_code == 302
+    assert client_of(stranger).post(verify_url).status_code == 404
+    assert client_of(None).post(verify_url).status_code == 302
 
 
 def test_a_study_without_an_owner_is_for_operators_alone(run, olga) -> None:  # SF-1
     StudyRun.objects.update(owner=None)
-    assert _client(olga).get(reverse("study", args=[run.pk])).status_code == 404
-    assert b"Levy" not in _client(olga).get("/personas").content
-    assert b"no owner" in _client(User.objects.create_user("op", is_staff=True)).get("/personas").content
+    assert client_of(olga).get(reverse("study", args=[run.pk])).status_code == 404
+    assert b"Levy" not in client_of(olga).get("/personas").content
+    assert b"no owner" in client_of(User.objects.create_user("op", is_staff=True)).get("/personas").content
 
 
 @pytest.mark.parametrize(
@@ -110,12 +71,12 @@ def test_a_study_without_an_owner_is_for_operators_alone(run, olga) -> None:  # 
     ],
 )
 def test_what_is_not_there_is_404(run, olga, path: str) -> None:  # SF-4
-    assert _client(olga).get(path.format(run=run.pk)).status_code == 404
+    assert client_of(olga).get(path.format(run=run.pk)).status_code == 404
 
 
 def test_pages_are_valid_private_and_show_hostile_text_as_text(run, olga) -> None:  # SF-2
     for url in ["/personas", *_urls(run)]:
-        response = _client(olga).get(url)
+        response = client_of(olga).get(url)
         assert response.headers["Cache-Control"] == "private, no-store"
         if response.headers["Content-Type"].startswith("text/html"):
             assert_valid_html(response)
@@ -134,14 +95,14 @@ def test_looking_changes_nothing(run, olga) -> None:  # PE-5
     before = everything()
     for _ in range(10):
         for url in _urls(run):
-            response = _client(olga).get(url)
+            response = client_of(olga).get(url)
             b"".join(response) if response.streaming else response.content
     assert everything() == before
-    assert _client(olga).get(reverse("study-verify", args=[run.pk])).status_code == 405
+    assert client_of(olga).get(reverse("study-verify", args=[run.pk])).status_code == 405
 
 
 def test_a_study_shows_its_beliefs_as_charts_and_as_the_same_numbers(run, olga) -> None:  # PE-6
-    response = _client(olga).get(reverse("study", args=[run.pk]), {"persona": "bo"})
+    response = client_of(olga).get(reverse("study", args=[run.pk]), {"persona": "bo"})
     page = response.content.decode()
     [chart] = response.context["charts"]
     kinds = [series.kind for series in chart.series]
@@ -158,57 +119,33 @@ def test_a_study_shows_its_beliefs_as_charts_and_as_the_same_numbers(run, olga) 
 
 
 def test_reactions_are_counted_for_every_turn(run, olga) -> None:  # PE-3
-    table = _client(olga).get(reverse("study", args=[run.pk])).context["reaction_table"]
+    table = client_of(olga).get(reverse("study", args=[run.pk])).context["reaction_table"]
     assert [sum(map(int, row[1:])) for row in table.rows] == [2] * 12
-
-
-def test_replay_has_four_states_in_words(run, olga) -> None:  # PE-6
-    def page() -> str:
-        return _client(olga).get(reverse("study", args=[run.pk])).content.decode()
-
-    assert "Not verified" in page()
-    StudyRun.objects.update(replay="running", replayed_at=timezone.now())
-    assert "VERIFYING" in page()
-    assert "Verify now" not in page()
-    assert "hx-trigger" in page()
-    verify(run)
-    assert "Replay gives the same state ✓" in page()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE study_trace SET label = 'praise' WHERE run_id = %s AND persona = 1 AND turn = 7 AND sequence = 0",
-            [run.pk],
-        )
-    verify(run)
-    text = page()
-    assert "Replay differs ✗" in text
-    assert reverse("study-turn", args=[run.pk, "bo", 7]) in text
-    assert "Checkpoint and replayed state side by side" in text
-    assert_valid_html(_client(olga).get(reverse("study", args=[run.pk])))
 
 
 def test_an_unreadable_event_is_said_and_breaks_no_page(run, olga) -> None:  # PE-6 SF-4
     TraceEvent.objects.filter(run=run, persona=0, turn__in=[4, 5]).update(payload=b"\x00")
     for url in _urls(run)[:-1]:
-        response = _client(olga).get(url)
+        response = client_of(olga).get(url)
         if response.streaming:
             assert b"".join(response)
         else:
             assert response.status_code in (200, 286), url
     for turn, said in ((4, "not the same ✗"), (5, "cannot be compared")):
-        page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", turn])).content.decode()
+        page = client_of(olga).get(reverse("study-turn", args=[run.pk, "ada", turn])).content.decode()
         assert "cannot be read" in page
         assert said in page
-    assert "cannot be read" in _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+    assert "cannot be read" in client_of(olga).get(reverse("study", args=[run.pk])).content.decode()
 
 
 def test_a_checkpoint_that_cannot_be_read_breaks_no_page(run, olga) -> None:  # SF-4
     Checkpoint.objects.filter(run=run).update(state=b"\x00")
     for url in _urls(run):
-        assert _client(olga).get(url).status_code in (200, 286), url
+        assert client_of(olga).get(url).status_code in (200, 286), url
 
 
 def test_a_turn_shows_what_came_to_mind_with_the_product(run, olga) -> None:  # PE-7
-    response = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 5]))
+    response = client_of(olga).get(reverse("study-turn", args=[run.pk, "ada", 5]))
     page = response.context["page"]
     for row in page.recalled:
         one = row.recalled
@@ -230,7 +167,7 @@ def test_what_a_reflection_cut_short_can_be_read_whole(run, olga) -> None:  # PE
         assert all(visible(memory.text) in text for _, memory in sources)
     summary, _, text = made[0]
     assert f'id="r{summary.sequence}"' in text  # where the persona's own page leads
-    assert f"/ada/{summary.turn}#r{summary.sequence}" in _page(olga, run, "study-persona", "ada")
+    assert f"/ada/{summary.turn}#r{summary.sequence}" in html_of(olga, run, "study-persona", "ada")
 
 
 def test_a_turn_shows_how_arousal_appraisal_and_importance_came_about(run, olga) -> None:  # PE-7
@@ -246,33 +183,33 @@ def test_a_turn_shows_how_arousal_appraisal_and_importance_came_about(run, olga)
 
 def test_numbers_that_the_formulas_do_not_give_are_not_explained_by_them(run, olga, monkeypatch) -> None:  # PE-7
     monkeypatch.setattr(reaction, "SOCIAL_HALF", 60)
-    assert "the formulas of this version give other numbers" in _page(olga, run, "study-turn", "ada", 4)
+    assert "the formulas of this version give other numbers" in html_of(olga, run, "study-turn", "ada", 4)
     TraceEvent.objects.filter(run=run, persona=0, turn=4, sequence=0).update(label="praise")
-    assert "before this turn cannot be rebuilt" in _page(olga, run, "study-turn", "ada", 7)
+    assert "before this turn cannot be rebuilt" in html_of(olga, run, "study-turn", "ada", 7)
 
 
 def test_a_turn_that_was_replayed_does_not_contradict_a_study_that_was_not(run, olga) -> None:  # PE-6
-    assert "the same ✓" in _page(olga, run, "study-turn", "ada", 5)
-    assert "alone was replayed for this page" in _page(olga, run, "study-turn", "ada", 5)
-    assert "study as a whole</a> is not verified" in _page(olga, run, "study-turn", "ada", 5)
-    whole = _page(olga, run)
+    assert "the same ✓" in html_of(olga, run, "study-turn", "ada", 5)
+    assert "alone was replayed for this page" in html_of(olga, run, "study-turn", "ada", 5)
+    assert "study as a whole</a> is not verified" in html_of(olga, run, "study-turn", "ada", 5)
+    whole = html_of(olga, run)
     assert "Not verified as a whole" in whole
     assert f"manage.py study verify {run.pk}" in whole
     assert "That is not counted here." in whole
     verify(run)
-    assert "study as a whole</a> was too, with the same state ✓" in _page(olga, run, "study-turn", "ada", 5)
-    assert "not counted" not in _page(olga, run)
+    assert "study as a whole</a> was too, with the same state ✓" in html_of(olga, run, "study-turn", "ada", 5)
+    assert "not counted" not in html_of(olga, run)
 
 
 def test_a_first_turn_says_that_there_was_nothing_to_remember(run, olga) -> None:  # PE-7
-    assert b"it had no memories yet" in _client(olga).get(reverse("study-turn", args=[run.pk, "ada", 1])).content
+    assert b"it had no memories yet" in client_of(olga).get(reverse("study-turn", args=[run.pk, "ada", 1])).content
 
 
 def test_a_turn_of_the_model_shows_prompt_and_response_exactly(run, olga) -> None:  # PE-8
     row = TraceEvent.objects.filter(run=run, kind="reacted").first()
-    page = _client(olga).get(reverse("study-turn", args=[run.pk, "ada", row.turn])).content.decode()
+    page = client_of(olga).get(reverse("study-turn", args=[run.pk, "ada", row.turn])).content.decode()
     assert "tier B: the model was asked" in page
-    raw = _client(olga).get(reverse("study-raw", args=[run.pk, "ada", row.turn, "prompt"]))
+    raw = client_of(olga).get(reverse("study-raw", args=[run.pk, "ada", row.turn, "prompt"]))
     from agentlab.persona.events import read_payload
 
     assert raw.content.decode() == read_payload(bytes(row.payload)).prompt
@@ -283,36 +220,29 @@ def test_drift_is_shown_where_it_happened(run, olga) -> None:  # PE-11
     drifted = TraceEvent.objects.filter(run=run, label="drifted").first()
     key = StudyPersona.objects.get(run=run, number=drifted.persona).key
     for name, rest in (("study", []), ("study-persona", [key]), ("study-turn", [key, drifted.turn])):
-        assert "drift ⚠" in _client(olga).get(reverse(name, args=[run.pk, *rest])).content.decode()
-
-
-def test_a_failed_persona_is_told_with_its_reason(run, olga) -> None:  # PE-4
-    StudyPersona.objects.filter(run=run, key="bo").update(failed="ValueError: no luck")
-    StudyRun.objects.update(status="incomplete")
-    page = _client(olga).get(reverse("study", args=[run.pk])).content.decode()
-    assert "bo stopped: ValueError: no luck" in page
-    assert f"manage.py study resume {run.pk}" in page
+        assert "drift ⚠" in client_of(olga).get(reverse(name, args=[run.pk, *rest])).content.decode()
 
 
 def test_the_csv_has_every_stance_and_no_formulas(run, olga) -> None:  # PE-3
-    content = b"".join(_client(olga).get(reverse("study-beliefs", args=[run.pk]))).decode()
+    content = b"".join(client_of(olga).get(reverse("study-beliefs", args=[run.pk]))).decode()
     rows = list(csv.DictReader(io.StringIO(content)))
     assert len(rows) == 2 * 13
     assert rows[0] == {"persona": "ada", "turn": "0", "topic": "levy", "stance": "0.4", "confidence": "0.5"}
 
 
 def test_the_trace_downloads_as_lines_of_json(run, olga) -> None:  # PE-3
-    content = b"".join(_client(olga).get(reverse("study-trace", args=[run.pk]))).decode()
+    content = b"".join(client_of(olga).get(reverse("study-trace", args=[run.pk]))).decode()
     assert len([json.loads(line) for line in content.splitlines()]) == run.events + 1
 
 
 def test_empty_states_say_the_next_step(olga, tmp_path) -> None:
-    assert b"No study yet" in _client(olga).get("/personas").content
+    assert b"No study yet" in client_of(olga).get("/personas").content
     run = create(read_study(written(tmp_path, CONTENT)), executor="inline", owner_id=olga.pk)
-    page = _client(olga).get(reverse("study", args=[run.pk])).content.decode()
+    page = client_of(olga).get(reverse("study", args=[run.pk])).content.decode()
     assert "No turn has been written yet." in page
     assert (
-        "It has not arrived yet." in _client(olga).get(reverse("study-persona", args=[run.pk, "ada"])).content.decode()
+        "It has not arrived yet."
+        in client_of(olga).get(reverse("study-persona", args=[run.pk, "ada"])).content.decode()
     )
 
 
@@ -320,7 +250,7 @@ def test_a_page_of_many_personas_takes_a_constant_number_of_queries(
     tmp_path, olga, django_assert_max_num_queries
 ) -> None:
     run = Runner(create(read_study(written(tmp_path, crowd(80, 3))), executor="i", owner_id=olga.pk), Inline()).go()
-    client = _client(olga)
+    client = client_of(olga)
     with django_assert_max_num_queries(30):
         response = client.get(reverse("study", args=[run.pk]), {"persona": "p79"})
     assert response.context["drawn"] <= 61
@@ -329,99 +259,14 @@ def test_a_page_of_many_personas_takes_a_constant_number_of_queries(
     assert b"p77" in client.get(reverse("study", args=[run.pk]), {"q": "p77"}).content
 
 
-@pytest.mark.django_db(transaction=True)
-def test_the_verify_button_replays_in_the_background(run, olga) -> None:  # PE-6
-    threads = []
-    real = verifying.start
-    verifying.start, before = lambda run: threads.append(real(run)), verifying.start
-    try:
-        response = _client(olga).post(reverse("study-verify", args=[run.pk]), follow=True)
-    finally:
-        verifying.start = before
-    assert response.status_code == 200
-    threads[0].join(30)
-    run.refresh_from_db()
-    assert run.replay == StudyRun.Replay.SAME
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_second_press_begins_no_second_verification(run) -> None:  # PE-6
-    StudyRun.objects.update(replay="running", replayed_at="2999-01-01T00:00Z")
-    assert verifying.start(run) is None
-    StudyRun.objects.update(replayed_at="2020-01-01T00:00Z")  # its process is long gone
-    thread = verifying.start(run)
-    assert thread is not None
-    thread.join(30)
-
-
-def test_a_run_that_is_written_to_meanwhile_is_not_called_different(run, monkeypatch) -> None:  # PE-6
-    def moved(given, on_progress):
-        StudyRun.objects.update(events=given.events + 5)
-
-    monkeypatch.setattr("agentlab.persona.replaying._first_difference", moved)
-    with pytest.raises(Moving):
-        verify(run)
-    run.refresh_from_db()
-    assert run.replay == StudyRun.Replay.NOT_VERIFIED
-
-
 def _page_of(user: User, run: StudyRun, turn: int) -> tuple[TurnPage, str]:
-    response = _client(user).get(reverse("study-turn", args=[run.pk, "ada", turn]))
+    response = client_of(user).get(reverse("study-turn", args=[run.pk, "ada", turn]))
     return response.context["page"], response.content.decode()
 
 
-def _page(user: User, run: StudyRun, name: str = "study", *rest, **query) -> str:
-    response = _client(user).get(reverse(name, args=[run.pk, *rest]), query)
-    assert_valid_html(response)
-    return response.content.decode()
-
-
-def _study(tmp_path, owner: User, content: dict, stop: bool = False) -> StudyRun:
-    run = create(read_study(written(tmp_path, content)), executor="inline", owner_id=owner.pk)
-    return run if stop else Runner(run, Inline()).go()
-
-
-def test_a_verification_that_was_cut_off_is_not_called_running_and_may_be_begun_again(run, olga) -> None:  # PE-6
-    StudyRun.objects.update(replay="running", replayed_at=timezone.now() - timedelta(minutes=3))
-    page = _page(olga, run)
-    assert "Not verified: a verification was cut off" in page
-    assert "VERIFYING" not in page
-    assert "Verify now" in page
-    assert "hx-trigger" not in page
-    assert "verification is running" not in _client(olga).get("/personas").content.decode()
-
-
-def test_a_run_that_is_being_written_is_not_offered_for_verification(run, olga) -> None:  # PE-6
-    StudyRun.objects.update(status="running", replay="not_verified", updated_at=timezone.now())
-    page = _page(olga, run)
-    assert "RUNNING" in page
-    assert "Not verified: the trace is being written." in page
-    assert "Verify now" not in page
-
-
-def test_a_run_that_nothing_is_heard_of_is_not_called_running(run, olga) -> None:  # PE-5 PE-6
-    StudyRun.objects.update(status="running", updated_at=timezone.now() - timedelta(minutes=9))
-    page = _page(olga, run)
-    assert "SILENT" in page
-    assert "RUNNING" not in page
-    assert f"manage.py study resume {run.pk}" in page
-    assert "Verify now" in page
-    assert "SILENT" in _client(olga).get("/personas").content.decode()
-
-
-def test_a_resume_that_may_pay_again_says_so(run, olga) -> None:  # PE-5 PE-8
-    again = "that were under way when it ended are then made again"
-    StudyRun.objects.update(status="stopped")
-    assert again not in _page(olga, run)
-    StudyRun.objects.update(model="openai:gpt")
-    assert f"Calls of openai:gpt {again}" in _page(olga, run)
-    StudyRun.objects.update(status="complete")
-    assert again not in _page(olga, run)
-
-
 def test_a_study_of_one_persona_draws_it_and_has_its_numbers(tmp_path, olga) -> None:  # PE-6
-    run = _study(tmp_path, olga, study(personas=[{"id": "ada"}]))
-    response = _client(olga).get(reverse("study", args=[run.pk]))
+    run = made(tmp_path, olga, study(personas=[{"id": "ada"}]))
+    response = client_of(olga).get(reverse("study", args=[run.pk]))
     [chart] = response.context["charts"]
     assert [series.kind for series in chart.series] == ["strong"]
     assert response.context["table"].columns == ["turn", "levy"]
@@ -433,18 +278,18 @@ def test_a_study_of_one_persona_draws_it_and_has_its_numbers(tmp_path, olga) -> 
 
 
 def test_pages_of_personas_keep_what_was_asked_for_and_stay_where_they_are(tmp_path, olga) -> None:  # VW-10
-    run = _study(tmp_path, olga, crowd(80, 1))
-    page = _page(olga, run, q="p", persona="p3")
+    run = made(tmp_path, olga, crowd(80, 1))
+    page = html_of(olga, run, q="p", persona="p3")
     assert "?persona=p3&amp;q=p&amp;page=2#personas" in page
     assert '<input type="hidden" name="persona" value="p3">' in page
-    assert "p79" in _page(olga, run, q="p", page="4")
+    assert "p79" in html_of(olga, run, q="p", page="4")
 
 
 def test_a_persona_beyond_the_choices_is_among_them_when_it_is_chosen(tmp_path, olga, monkeypatch) -> None:  # VW-10
     monkeypatch.setattr("agentlab.persona.views.CHOICES", 3)
-    run = _study(tmp_path, olga, crowd(8, 1))
-    assert '<option value="p7" selected>' in _page(olga, run, persona="p7")
-    assert '<option value="p7"' not in _page(olga, run)
+    run = made(tmp_path, olga, crowd(8, 1))
+    assert '<option value="p7" selected>' in html_of(olga, run, persona="p7")
+    assert '<option value="p7"' not in html_of(olga, run)
 
 
 @pytest.mark.parametrize(
@@ -456,19 +301,19 @@ def test_a_persona_beyond_the_choices_is_among_them_when_it_is_chosen(tmp_path, 
     ],
 )
 def test_a_study_without_probes_promises_none(tmp_path, olga, probes, turns: int, said: str) -> None:  # PE-11
-    run = _study(tmp_path, olga, study(probes=probes, schedule={"turns": turns}))
-    page = _page(olga, run)
+    run = made(tmp_path, olga, study(probes=probes, schedule={"turns": turns}))
+    page = html_of(olga, run)
     assert said in page
     assert "no drift" not in page
-    own = _page(olga, run, "study-persona", "ada")
+    own = html_of(olga, run, "study-persona", "ada")
     assert ("no probe applies to it" if "applied" in said else said) in own
 
 
 def test_the_first_probe_is_announced(tmp_path, olga) -> None:  # PE-11
     content = study(probes={"every": 2, "opinions": ["levy"]})
-    run = _study(tmp_path, olga, content, stop=True)
-    assert "The first probe comes in turn 2." in _page(olga, run)
-    assert "The first probe comes in turn 2." in _page(olga, run, "study-persona", "ada")
+    run = made(tmp_path, olga, content, stop=True)
+    assert "The first probe comes in turn 2." in html_of(olga, run)
+    assert "The first probe comes in turn 2." in html_of(olga, run, "study-persona", "ada")
 
 
 def test_an_unanswered_probe_is_told_apart_from_drift(tmp_path, olga, monkeypatch) -> None:  # PE-11
@@ -477,21 +322,21 @@ def test_an_unanswered_probe_is_told_apart_from_drift(tmp_path, olga, monkeypatc
 
     monkeypatch.setattr("agentlab.persona.adapters.complete_rules.RuleModel.complete", away)
     content = study(tier_b={"budget": 0}, probes={"every": 3, "fields": ["age"]})
-    run = _study(tmp_path, olga, content)
-    page = _page(olga, run)
+    run = made(tmp_path, olga, content)
+    page = html_of(olga, run)
     assert "0 answers as expected, none drifted, 2 without an answer that can be measured." in page
-    assert "drift ⚠" not in page + _page(olga, run, "study-persona", "ada")
-    assert "no answer that can be measured" in _page(olga, run, "study-turn", "ada", 3)
+    assert "drift ⚠" not in page + html_of(olga, run, "study-persona", "ada")
+    assert "no answer that can be measured" in html_of(olga, run, "study-turn", "ada", 3)
 
 
 def test_more_probes_than_a_page_holds_are_counted(tmp_path, olga) -> None:  # PE-11
-    run = _study(tmp_path, olga, study(probes={"every": 1, "opinions": ["levy"]}, schedule={"turns": 205}))
-    assert "The first 200 of 205" in _page(olga, run, "study-persona", "ada")
+    run = made(tmp_path, olga, study(probes={"every": 1, "opinions": ["levy"]}, schedule={"turns": 205}))
+    assert "The first 200 of 205" in html_of(olga, run, "study-persona", "ada")
 
 
 def test_a_checkpoint_that_cannot_be_read_is_not_called_an_empty_life(run, olga) -> None:  # PE-6
     Checkpoint.objects.filter(run=run).update(state=b"\x00")
-    page = _page(olga, run, "study-persona", "ada")
+    page = html_of(olga, run, "study-persona", "ada")
     assert "Its last checkpoint cannot be read." in page
     assert "No memories yet" not in page
     assert "It has been shown nothing yet." not in page
@@ -500,12 +345,12 @@ def test_a_checkpoint_that_cannot_be_read_is_not_called_an_empty_life(run, olga)
 
 def test_a_turn_after_a_break_of_the_trace_says_where_it_breaks(run, olga) -> None:  # PE-6
     TraceEvent.objects.filter(run=run, persona=0, turn=4, sequence=0).update(label="praise")
-    page = _page(olga, run, "study-turn", "ada", 7)
+    page = html_of(olga, run, "study-turn", "ada", 7)
     assert "The trace breaks before this turn" in page
     assert reverse("study-turn", args=[run.pk, "ada", 4]) in page
     assert "cannot be compared" in page
     assert "not at all" not in page  # what it was before is not known
-    assert "This turn&#x27;s trace does not hold" in _page(olga, run, "study-turn", "ada", 4)
+    assert "This turn&#x27;s trace does not hold" in html_of(olga, run, "study-turn", "ada", 4)
 
 
 @pytest.mark.parametrize("data", [None, b"\x00"])
@@ -515,21 +360,21 @@ def test_a_study_whose_definition_is_gone_still_shows_its_trace(run, olga, data:
     else:
         StudyDefinition.objects.update(data=data)
     for url in _urls(run):
-        response = _client(olga).get(url)
+        response = client_of(olga).get(url)
         assert response.status_code in (200, 286, 404), url
-    assert "What this study was made of cannot be read" in _page(olga, run)
+    assert "What this study was made of cannot be read" in html_of(olga, run)
 
 
 def test_events_and_checkpoints_of_nobody_break_no_page(run, olga) -> None:  # SF-4
     StudyPersona.objects.filter(run=run, key="bo").delete()
     for url in _urls(run):
-        response = _client(olga).get(url)
+        response = client_of(olga).get(url)
         assert b"".join(response) if response.streaming else response.status_code in (200, 286), url
 
 
 def test_odd_letters_in_a_name_are_visible_in_charts_too(tmp_path, olga) -> None:  # SF-2
-    run = _study(tmp_path, olga, study(personas=[{"id": "ada", "name": "A\u202edA"}, {"id": "bo"}]))
-    for page in (_page(olga, run, persona="ada"), _page(olga, run, "study-persona", "ada")):
+    run = made(tmp_path, olga, study(personas=[{"id": "ada", "name": "A\u202edA"}, {"id": "bo"}]))
+    for page in (html_of(olga, run, persona="ada"), html_of(olga, run, "study-persona", "ada")):
         assert "\u202e" not in page
         assert "RLO" in page
 
@@ -538,31 +383,12 @@ def test_nothing_has_no_sign() -> None:
     assert [signed(value) for value in (-0.0, 0.0, -0.004, 0.126)] == ["+0.00", "+0.00", "-0.004", "+0.13"]
 
 
-def test_what_stopped_everybody_is_told_once(tmp_path, olga) -> None:  # PE-4
-    run = _study(tmp_path, olga, crowd(8, 1))
-    StudyPersona.objects.filter(run=run).update(failed="PortFailed: gpt: APITimeoutError")
-    StudyPersona.objects.filter(run=run, key="p7").update(failed="ValueError: <b>")
-    page = _page(olga, run)
-    assert page.count("APITimeoutError") == 1
-    assert "7 of 8 personas stopped: PortFailed" in page
-    assert "(p0, p1, p2, p3, p4, …)" in page
-    assert "p7 stopped: ValueError: &lt;b&gt;" in page
-    assert "8 personas failed in all." in page
-
-
-def test_a_run_without_a_checkpoint_says_so(tmp_path, olga) -> None:  # PE-6
-    run = _study(tmp_path, olga, study(), stop=True)
-    page = _page(olga, run)
-    assert "No checkpoint yet" in page
-    assert "past turn 0" not in page
-
-
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="it reads SQLite's own plan")
 def test_a_studys_counts_and_drifts_are_read_without_reading_the_whole_trace(run, olga) -> None:  # PE-3
     with CaptureQueriesContext(
         connection,
     ) as asked:
-        assert _client(olga).get(reverse("study", args=[run.pk])).status_code == 200
+        assert client_of(olga).get(reverse("study", args=[run.pk])).status_code == 200
     plans = []
     for query in asked.captured_queries:
         if 'FROM "study_trace"' in query["sql"]:
@@ -572,21 +398,3 @@ def test_a_studys_counts_and_drifts_are_read_without_reading_the_whole_trace(run
     for plan in plans:
         assert "study_trace_probed" in plan or "(run_id=? AND persona=?" in plan, plan
     assert sum("COVERING INDEX study_trace_" in plan for plan in plans) == 1  # the counts touch no event
-
-
-def test_a_study_whose_model_was_never_there_says_so_before_anything_else(tmp_path, olga, monkeypatch) -> None:  # PE-8
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
-    monkeypatch.setattr("agentlab.persona.adapters.openai.RETRIES", 0)
-    content = study(tier_b={"budget": 5, "model": "openai:m", "above": 0.0})
-    alone = Runner(create(read_study(written(tmp_path, content)), executor="a test", owner_id=olga.pk), Inline()).go()
-    html = _client(olga).get(reverse("study", args=[alone.pk])).content.decode()
-    said = "None of 5 model calls was answered with a reaction: every reaction is arithmetic alone."
-    assert f"{said} The first of them: no answer: m: APIConnectionError." in html
-    assert html.index(said) < html.index("Beliefs")
-    assert "COMPLETE" in html  # by the study's own rule: arithmetic decides where no model does
-    assert "asked 5 of at most 5 times, 0 answered" in html
-
-
-def test_a_study_whose_model_always_answered_has_no_such_warning(run, olga) -> None:  # PE-8
-    assert run.answered and not run.fallbacks
-    assert b"model calls" not in _client(olga).get(reverse("study", args=[run.pk])).content

@@ -14,42 +14,19 @@ from agentlab.persona import runner as running
 from agentlab.persona import work as working
 from agentlab.persona.events import read_payload
 from agentlab.persona.executors import Inline, Processes, open_workers
-from agentlab.persona.models import Checkpoint, StudyDefinition, StudyPersona, StudyRun, TraceEvent
+from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
 from agentlab.persona.planning import Plan
 from agentlab.persona.replaying import stored_events, trace_sha256, verify
 from agentlab.persona.runner import INSERT_EVENT, Pace, Runner
 from agentlab.persona.runs import RunError, claim, create
-from agentlab.persona.state import read_state
 from agentlab.persona.study import read_study
 from agentlab.persona.work import run_job
 
 from .making import crowd, study, written
+from .running import first_answers, ran
 from .workers import MARK, VICTIM, Forgetful, Remembered, Shuffled, Slow, Stuck, dies_always, dies_once
 
 pytestmark = pytest.mark.django_db
-
-SMALL = {
-    "tier_b": {"budget": 9, "above": 0.2},
-    "cap": 8,
-    "reflection": {"batch": 3, "at": 4},
-    "probes": {"every": 5, "opinions": ["levy"]},
-}
-
-
-@pytest.fixture
-def plan(tmp_path):
-    """A study of 5 personas × 45 turns."""
-    return read_study(written(tmp_path, crowd(5, 45, **SMALL)))
-
-
-def _run(plan, workers=None, **given) -> StudyRun:
-    return Runner(create(plan, executor="a test"), workers or Inline(), **given).go()
-
-
-def _first_answers(run: StudyRun) -> StudyRun:
-    """Run until the first answers are written, then stop."""
-    runner = Runner(run, Inline(), on_progress=lambda progress: runner.stop())
-    return runner.go()
 
 
 def _lines(run: StudyRun) -> list:
@@ -57,7 +34,7 @@ def _lines(run: StudyRun) -> list:
 
 
 def test_a_study_runs_to_its_end_and_counts_what_it_wrote(plan) -> None:  # PE-3 PE-4
-    run = _run(plan)
+    run = ran(plan)
     assert (run.status, run.turns) == (StudyRun.Status.COMPLETE, 5 * 45)
     assert run.events == TraceEvent.objects.filter(run=run).count()
     assert run.trace_sha256 == trace_sha256(run)
@@ -66,23 +43,23 @@ def test_a_study_runs_to_its_end_and_counts_what_it_wrote(plan) -> None:  # PE-3
 
 
 def test_every_turn_of_every_persona_is_there_once(plan) -> None:  # PE-4
-    run = _run(plan)
+    run = ran(plan)
     reacted = TraceEvent.objects.filter(run=run, kind="reacted").values_list("persona", "turn")
     assert sorted(reacted) == [(persona, turn) for persona in range(5) for turn in range(1, 46)]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_answers_in_any_order_give_the_same_rows_in_the_same_order(plan, seed: int) -> None:  # PE-4
-    plain = _run(plan)
+    plain = ran(plan)
     workers = Shuffled(seed)
     with contextlib.closing(workers):
-        mixed = _run(plan, workers)
+        mixed = ran(plan, workers)
     assert mixed.trace_sha256 == plain.trace_sha256
     assert [row[:4] for row in _lines(mixed)] == [row[:4] for row in _lines(plain)]
 
 
 def test_running_twice_makes_two_runs_that_share_nothing(plan) -> None:  # PE-3
-    first = _run(plan)
+    first = ran(plan)
     before = _lines(first)
     second = create(plan, executor="a test")
     assert second.pk != first.pk
@@ -91,7 +68,7 @@ def test_running_twice_makes_two_runs_that_share_nothing(plan) -> None:  # PE-3
 
 
 def test_no_event_is_written_twice(plan) -> None:  # PE-3 PE-5
-    run = _run(plan)
+    run = ran(plan)
     row = TraceEvent.objects.filter(run=run).values_list(
         "run_id", "persona", "turn", "sequence", "kind", "label", "payload", "seal"
     )[7]
@@ -99,53 +76,8 @@ def test_no_event_is_written_twice(plan) -> None:  # PE-3 PE-5
         cursor.execute(INSERT_EVENT, row)
 
 
-def test_checkpoints_are_the_states_that_the_trace_gives(plan) -> None:  # PE-5 PE-6
-    run = _run(plan)
-    assert verify(run) is None
-    for checkpoint in Checkpoint.objects.filter(run=run):
-        state = read_state(bytes(checkpoint.state))
-        assert (state.persona, state.counters.turns) == (f"p{checkpoint.persona}", 45)
-        assert len(state.memories) <= 8
-
-
-def _spoil(run: StudyRun, persona: int, turn: int, kind: str) -> None:
-    """Flip one byte of a stored event behind everyone's back."""
-    with connection.cursor() as cursor:
-        place = [run.pk, persona, turn, kind]
-        where = "WHERE run_id = %s AND persona = %s AND turn = %s AND kind = %s"
-        cursor.execute(f"SELECT payload FROM study_trace {where}", place)
-        payload = bytearray(cursor.fetchone()[0])
-        payload[len(payload) // 2] ^= 1
-        cursor.execute(f"UPDATE study_trace SET payload = %s {where}", [bytes(payload), *place])
-
-
-def test_a_flipped_byte_is_found_named_and_kept_with_the_run(plan) -> None:  # PE-6
-    run = _run(plan)
-    _spoil(run, 3, 17, "reacted")
-    found = verify(run)
-    assert (found.persona, found.turn, found.sequence) == ("p3", 17, 0)
-    run.refresh_from_db()
-    assert run.replay == StudyRun.Replay.DIFFERS
-    assert run.difference["persona"] == "p3"
-    assert run.replayed_at is not None
-
-
-def test_a_checkpoint_that_is_not_the_traces_state_is_found(plan) -> None:  # PE-6
-    run = _run(plan)
-    assert verify(run) is None
-    other = Checkpoint.objects.get(run=run, persona=1).state
-    Checkpoint.objects.filter(run=run, persona=2).update(state=other)
-    assert (verify(run).persona, verify(run).what) == ("p2", "the checkpoint is not the state that the trace gives")
-
-
-def test_a_persona_whose_events_are_gone_is_found(plan) -> None:  # PE-6
-    run = _run(plan)
-    TraceEvent.objects.filter(run=run, persona=4).delete()
-    assert verify(run).persona == "p4"
-
-
 def test_a_poisoned_turn_fails_its_persona_and_not_the_study(plan, monkeypatch) -> None:  # PE-4 PE-5
-    plain = _run(plan)
+    plain = ran(plan)
     real = working.turn
 
     def poisoned(persona, shown, *rest):
@@ -154,7 +86,7 @@ def test_a_poisoned_turn_fails_its_persona_and_not_the_study(plan, monkeypatch) 
         return real(persona, shown, *rest)
 
     monkeypatch.setattr(working, "turn", poisoned)
-    run = _run(plan)
+    run = ran(plan)
     assert run.status == StudyRun.Status.INCOMPLETE
     assert run.turns == 4 * 45 + 4
     assert StudyPersona.objects.get(run=run, key=VICTIM).failed == "ZeroDivisionError: the pot is empty"
@@ -171,22 +103,22 @@ def test_work_that_raises_by_itself_fails_its_persona(plan) -> None:  # PE-4
             raise MemoryError("no room")
         return run_job(data)
 
-    run = _run(plan, work=broken)
+    run = ran(plan, work=broken)
     assert [one.key for one in StudyPersona.objects.filter(run=run).exclude(failed="")] == ["p2"]
 
 
 def test_a_dead_workers_jobs_are_given_again(plan, tmp_path, monkeypatch) -> None:  # PE-4 PE-5
-    plain = _run(plan)
+    plain = ran(plan)
     monkeypatch.setenv(MARK, str(tmp_path / "died"))
     with contextlib.closing(Processes(2)) as workers:
-        run = _run(plan, workers, work=dies_once)
+        run = ran(plan, workers, work=dies_once)
     assert (tmp_path / "died").exists()
     assert (run.status, run.trace_sha256) == (StudyRun.Status.COMPLETE, plain.trace_sha256)
 
 
 def test_a_job_that_kills_every_worker_fails_its_persona_alone(plan) -> None:  # PE-4
     with contextlib.closing(Processes(2)) as workers:
-        run = _run(plan, workers, work=dies_always)
+        run = ran(plan, workers, work=dies_always)
     failed = {one.key: one.failed for one in StudyPersona.objects.filter(run=run).exclude(failed="")}
     assert failed == {VICTIM: "its worker died 3 times"}
     assert run.turns == 4 * 45
@@ -194,9 +126,9 @@ def test_a_job_that_kills_every_worker_fails_its_persona_alone(plan) -> None:  #
 
 
 def test_a_late_answer_is_dropped_and_counted(plan, monkeypatch) -> None:  # PE-4 PE-5
-    plain = _run(plan)
+    plain = ran(plan)
     monkeypatch.setattr(running, "HEARTBEAT", 0.01)
-    run = _run(plan, Forgetful(), patience=0.0)
+    run = ran(plan, Forgetful(), patience=0.0)
     assert run.trace_sha256 == plain.trace_sha256
     assert run.late_results > 0
 
@@ -212,17 +144,17 @@ def test_a_job_that_is_never_answered_fails_its_persona(plan, monkeypatch) -> No
             return future
 
     monkeypatch.setattr(running, "HEARTBEAT", 0.01)
-    run = _run(plan, Silent(), patience=0.0)
+    run = ran(plan, Silent(), patience=0.0)
     assert "no answer" in StudyPersona.objects.get(run=run, key="p2").failed
     assert run.turns == 4 * 45
 
 
 def test_stopped_and_resumed_is_as_never_stopped(plan) -> None:  # PE-5
-    plain = _run(plan)
+    plain = ran(plan)
     run = create(plan, executor="a test")
     stops = 0
     while run.status != StudyRun.Status.COMPLETE:
-        run = _first_answers(run)
+        run = first_answers(run)
         assert verify(run) is None  # at any point, trace and checkpoints agree
         if run.status == StudyRun.Status.STOPPED:
             stops += 1
@@ -238,8 +170,8 @@ def test_what_was_recalled_is_the_same_after_a_resume(plan) -> None:  # PE-5
         rows = TraceEvent.objects.filter(run=run, kind="reacted", turn__gte=21)
         return [read_payload(bytes(row.payload)).recalled for row in rows]
 
-    plain = _run(plan)
-    run = _first_answers(create(plan, executor="a test"))
+    plain = ran(plan)
+    run = first_answers(create(plan, executor="a test"))
     resumed = Runner(claim(run.pk, executor="a test"), Inline()).go()
     assert recalled(resumed) == recalled(plain)
 
@@ -296,23 +228,14 @@ def test_a_worker_with_another_embedder_is_refused_too(plan) -> None:  # PE-7
 
 
 def test_what_is_complete_or_not_there_is_not_resumed(plan) -> None:  # SF-4
-    run = _run(plan)
+    run = ran(plan)
     for number, said in ((run.pk, "is complete"), (999_999, "there is no study 999999")):
         with pytest.raises(RunError, match=said):
             claim(number, executor="a test")
 
 
-def test_writing_more_turns_takes_the_verification_back(plan) -> None:  # PE-6
-    run = _first_answers(create(plan, executor="a test"))
-    assert verify(run) is None
-    run = claim(run.pk, executor="a test")
-    assert run.replay == StudyRun.Replay.SAME
-    run = Runner(run, Inline()).go()
-    assert run.replay == StudyRun.Replay.NOT_VERIFIED
-
-
 def test_events_read_back_as_they_were_written(plan) -> None:  # PE-3
-    run = _run(plan)
+    run = ran(plan)
     events = list(stored_events(run, 2, turn=3))
     assert {event.turn for event in events} == {0, 1, 2, 3}
     assert [event.sequence for event in events if event.turn == 3] == list(range(sum(e.turn == 3 for e in events)))
@@ -320,7 +243,7 @@ def test_events_read_back_as_they_were_written(plan) -> None:  # PE-3
 
 def test_a_study_of_one_persona_and_of_more_personas_than_the_window_runs(tmp_path) -> None:  # PE-4
     for count, turns in ((1, 61), (70, 2)):
-        run = _run(read_study(written(tmp_path, crowd(count, turns))), Shuffled(1, window=8))
+        run = ran(read_study(written(tmp_path, crowd(count, turns))), Shuffled(1, window=8))
         assert run.turns == count * turns
         assert verify(run) is None
 
@@ -328,8 +251,8 @@ def test_a_study_of_one_persona_and_of_more_personas_than_the_window_runs(tmp_pa
 @pytest.mark.parametrize("shape", ["processes:1", "processes:2", "processes:8"])
 def test_any_number_of_processes_writes_the_same_trace(plan, shape: str) -> None:  # PE-4
     with contextlib.closing(open_workers(shape)) as workers:
-        run = _run(plan, workers)
-    assert run.trace_sha256 == _run(plan).trace_sha256
+        run = ran(plan, workers)
+    assert run.trace_sha256 == ran(plan).trace_sha256
 
 
 class TestPlan:
@@ -360,7 +283,7 @@ class TestPlan:
 def test_an_export_is_readable_lines_of_every_event(plan) -> None:  # PE-3
     from agentlab.persona import exporting
 
-    run = _run(plan)
+    run = ran(plan)
     lines = [json.loads(line) for line in exporting.lines(run)]
     assert lines[0]["study_sha256"] == run.study_sha256
     assert lines[0]["definition"]["personas"][2]["id"] == "p2"
@@ -378,7 +301,7 @@ def test_jobs_that_wait_behind_slow_ones_are_not_given_again(plan, monkeypatch) 
     monkeypatch.setattr(running, "HEARTBEAT", 0.01)
     workers = Slow(0.25)
     with contextlib.closing(workers):
-        run = _run(plan, workers, patience=1.5)  # less than a window of jobs takes, more than any of them
+        run = ran(plan, workers, patience=1.5)  # less than a window of jobs takes, more than any of them
     assert (run.status, run.late_results) == (StudyRun.Status.COMPLETE, 0)
     assert workers.given == 5 * 3
 
@@ -388,7 +311,7 @@ def test_a_job_that_never_ends_fails_its_persona_and_frees_its_workers(plan, mon
     monkeypatch.setattr(running, "HEARTBEAT", 0.05)
     workers = Stuck(count)
     with contextlib.closing(workers):
-        run = _run(plan, workers, patience=1.0)
+        run = ran(plan, workers, patience=1.0)
     failed = {one.key: one.failed for one in StudyPersona.objects.filter(run=run).exclude(failed="")}
     assert failed == {VICTIM: "no answer within 3 × 1 s"}
     assert (run.status, run.turns) == (StudyRun.Status.INCOMPLETE, 4 * 45)
@@ -437,7 +360,7 @@ def test_whatever_a_failure_says_fails_its_persona_alone(plan, monkeypatch, said
         return real(persona, shown, *rest)
 
     monkeypatch.setattr(working, "turn", poisoned)
-    run = _run(plan)
+    run = ran(plan)
     failed = StudyPersona.objects.get(run=run, key=VICTIM).failed
     assert failed.startswith("RuntimeError: ")
     assert "\0" not in failed
@@ -449,7 +372,7 @@ def test_a_paid_answer_is_written_while_others_are_awaited(tmp_path, monkeypatch
     plan = read_study(written(tmp_path, crowd(5, 6)))
     monkeypatch.setattr(running, "paid", lambda *names: True)
     monkeypatch.setattr(running, "HEARTBEAT", 0.01)
-    plain = _run(plan)
+    plain = ran(plan)
 
     class FirstWaits:
         """Answers at once, but for the very first job."""
@@ -479,59 +402,8 @@ def test_a_paid_answer_is_written_while_others_are_awaited(tmp_path, monkeypatch
     assert verify(ended) is None
 
 
-@pytest.mark.parametrize("finished", [True, False])
-def test_events_of_nobody_are_found(plan, finished: bool) -> None:  # PE-3 PE-6
-    run = _run(plan) if finished else _first_answers(create(plan, executor="a test"))
-    row = list(
-        TraceEvent.objects.filter(run=run).values_list(
-            "run_id", "persona", "turn", "sequence", "kind", "label", "payload", "seal"
-        )[0]
-    )
-    row[1] = 99
-    with connection.cursor() as cursor:
-        cursor.execute(INSERT_EVENT, row)
-    assert verify(run).what == "there is an event of persona number 99, and the study has 5"
-
-
-def test_a_checkpoint_of_nobody_is_found(plan) -> None:  # PE-6
-    run = _run(plan)
-    Checkpoint.objects.create(run=run, persona=99, turn=1, state=b"x")
-    assert "checkpoint of persona number 99" in verify(run).what
-
-
-def test_a_persona_that_is_no_longer_listed_is_found(plan) -> None:  # PE-6
-    run = _first_answers(create(plan, executor="a test"))
-    StudyPersona.objects.filter(run=run, key="p4").delete()  # had not arrived: the trace tells nothing of it
-    assert verify(run).what == "4 personas are listed, 5 took part"
-
-
-@pytest.mark.parametrize("data", [None, b"\x00"])
-def test_a_study_that_is_not_what_it_was_is_found_and_not_gone_on_with(plan, data: bytes | None) -> None:  # PE-5 PE-6
-    run = _first_answers(create(plan, executor="a test"))
-    if data is None:
-        StudyDefinition.objects.all().delete()
-    else:
-        StudyDefinition.objects.update(data=data)
-    assert "the study" in verify(run).what
-    with pytest.raises(RunError, match=f"study {run.pk} "):
-        claim(run.pk, executor="a test")
-
-
-def test_a_long_verification_gives_signs_of_life(plan, monkeypatch) -> None:  # PE-6
-    run = _run(plan)
-    monkeypatch.setattr("agentlab.persona.replaying.HEARTBEAT", 0.0)
-    heard = []
-
-    def progress(done: int, of: int) -> None:
-        heard.append((done, of, StudyRun.objects.get(pk=run.pk).replayed_at))
-
-    assert verify(run, progress) is None
-    assert [one[:2] for one in heard] == [(n, 5) for n in range(5)]
-    assert len({one[2] for one in heard}) == 5
-
-
 def test_two_resumes_at_once_are_one_resume(plan) -> None:  # PE-5
-    run = _first_answers(create(plan, executor="a test"))
+    run = first_answers(create(plan, executor="a test"))
     stale = StudyRun.objects.get(pk=run.pk)
     first = claim(run.pk, executor="a test")
     with pytest.MonkeyPatch.context() as patch:  # the second looked before the first had claimed it
@@ -553,7 +425,7 @@ def test_reactions_are_counted_as_they_are_written_and_the_counts_are_those_of_t
     plan = read_study(written(tmp_path, crowd(3, 400)))  # more turns than a chart has points
     begun = create(plan, executor="a test")
     assert reading.reactions(begun) == {}
-    stopped = _first_answers(begun)
+    stopped = first_answers(begun)
     assert 0 < stopped.turns < 1_200
     run = Runner(claim(stopped.pk, executor="a test"), Inline()).go()
     left = reading.reactions(run)
@@ -564,7 +436,7 @@ def test_reactions_are_counted_as_they_are_written_and_the_counts_are_those_of_t
 
 
 def test_an_older_run_that_is_gone_on_with_counts_what_was_there_already(tmp_path) -> None:  # PE-5
-    stopped = _first_answers(create(read_study(written(tmp_path, crowd(3, 400))), executor="a test"))
+    stopped = first_answers(create(read_study(written(tmp_path, crowd(3, 400))), executor="a test"))
     StudyRun.objects.update(reacted=None)
     run = Runner(claim(stopped.pk, executor="a test"), Inline()).go()
     assert sum(sum(of.values()) for of in reading.reactions(run).values()) == 1_200
@@ -586,7 +458,7 @@ def test_an_answered_job_is_forgotten_at_once(plan) -> None:  # PF-6
     gc.disable()  # what is left in a ring stays until the collector comes by, and a study's memory grows with its turns
     try:
         with contextlib.closing(workers):
-            _run(plan, workers)
+            ran(plan, workers)
         alive = sum(given() is not None for given in workers.given)
     finally:
         gc.enable()

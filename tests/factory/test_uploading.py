@@ -1,0 +1,73 @@
+"""A session file that is brought by a browser."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+import factory
+from factory.models import FactoryRun
+
+pytestmark = pytest.mark.django_db
+
+
+def uploaded(client: Client, name: str, data: bytes) -> Any:
+    return client.post("/factory/import", {"file": SimpleUploadedFile(name, data)}, follow=True)
+
+
+def test_a_session_file_becomes_a_run_of_whoever_brought_it(owner: Client, ada: User) -> None:  # IM-1
+    data = (Path(factory.__file__).parent / "examples/session.jsonl").read_bytes()
+    response = uploaded(owner, "session.jsonl", data)
+    row = FactoryRun.objects.get()
+    assert (row.owner, response.redirect_chain[-1][0]) == (ada, f"/factory/runs/{row.pk}")
+    assert "records" in response.content.decode()
+    again = uploaded(owner, "session.jsonl", data).content.decode()
+    assert FactoryRun.objects.count() == 1
+    assert "nothing new: pi session, whose 2 attempts were all here already." in again
+    only_header = data.splitlines(keepends=True)[0].replace(b'"id": "', b'"id": "other-')
+    assert "here already" not in uploaded(owner, "empty.jsonl", only_header).content.decode()
+
+
+def test_bringing_a_file_says_what_its_hidden_records_are(owner: Client) -> None:  # IM-1
+    data = (Path(factory.__file__).parent / "examples/session.jsonl").read_bytes()
+    label = b'{"type": "label", "id": "new", "parentId": null, "timestamp": "2026-11-29T12:00:00Z"}\n'
+    said = uploaded(owner, "session.jsonl", data + label).content.decode()
+    assert "hidden (not part of the conversation, such as file snapshots or progress), 0 damaged" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("<b>x</b>.jsonl", b"not a session"),
+        ("trace.sqlite3", b"SQLite format 3\x00" + bytes(100)),
+        ("empty", b""),
+    ],
+)
+def test_a_file_that_is_none_of_ours_is_a_sentence(owner: Client, name: str, data: bytes) -> None:  # IM-1 SF-4
+    response = uploaded(owner, name, data)
+    assert response.status_code == 200
+    assert 'class="flash error"' in response.content.decode()
+    assert "<b>x</b>" not in response.content.decode()
+    assert not FactoryRun.objects.exists()
+
+
+def test_an_upload_that_is_too_large_is_refused_before_it_is_read(owner: Client) -> None:  # SF-6
+    response = owner.post(
+        "/factory/import", b"", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(10**9), follow=True
+    )
+    assert "20 MiB" in response.content.decode()
+
+
+def test_an_upload_needs_the_forms_token(ada: User) -> None:  # SF-1
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(ada)
+    assert client.post("/factory/import", {"file": SimpleUploadedFile("x", b"x")}).status_code == 403
+
+
+def test_nobody_brings_nothing(client_of: Callable[[User | None], Client]) -> None:  # SF-1
+    response = client_of(None).post("/factory/import", {"file": SimpleUploadedFile("x", b"x")})
+    assert response.status_code == 302 and response.headers["Location"].startswith("/login")
