@@ -71,3 +71,18 @@ def test_pages_are_accessible_and_fit(site: Site, owner: User, run: StudyRun, da
         page.evaluate("document.querySelectorAll('main details').forEach((one) => (one.open = true))")
         assert_no_sideways_scroll(page)
         assert_accessible(page)
+
+
+def test_on_a_phone_the_score_of_a_memory_and_how_a_study_stands_are_in_sight(
+    site: Site, owner: User, run: StudyRun
+) -> None:  # PE-7 VW-10
+    seen = [("/personas", "table.studies"), (f"/personas/{run.pk}/p/ada/9", "table.recalled")]
+    for path, table in seen:
+        page = site.open(path, owner, narrow=True)
+        room = "(table) => [table.closest('.scroll').scrollWidth, table.closest('.scroll').clientWidth]"
+        needed, there = page.locator(table).evaluate(room)
+        assert needed <= there, path
+    score = page.locator("table.recalled [data-label=Score]").first
+    said = score.evaluate("(cell) => getComputedStyle(cell, '::before').content")
+    assert said == '"Score"'
+    expect(score).to_be_in_viewport()
