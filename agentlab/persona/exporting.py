@@ -9,13 +9,12 @@ import msgspec
 from agentlab.common.text import in_json
 from agentlab.persona.events import read_payload
 from agentlab.persona.models import StudyPersona, StudyRun, TraceEvent
-from agentlab.persona.runs import study_of
+from agentlab.persona.runs import RunError, study_of
 from agentlab.persona.values import Invalid
 
 
 def lines(run: StudyRun) -> Iterator[str]:
     """One JSON object a line. Bytes (vectors) are base64; what each event means stands in `events`."""
-    study = msgspec.to_builtins(study_of(run))
     yield _line(
         {
             "study": run.pk,
@@ -25,7 +24,7 @@ def lines(run: StudyRun) -> Iterator[str]:
             "model": run.model or None,
             "status": run.status,
             "failed": dict(StudyPersona.objects.filter(run=run).exclude(failed="").values_list("key", "failed")),
-            "definition": study,
+            **_definition(run),
         }
     )
     keys = dict(StudyPersona.objects.filter(run=run).values_list("number", "key"))
@@ -41,6 +40,14 @@ def lines(run: StudyRun) -> Iterator[str]:
                 **_told(bytes(row.payload)),
             }
         )
+
+
+def _definition(run: StudyRun) -> dict[str, Any]:
+    """What the study was made of. Where that is lost or altered the trace can be had all the same, and it says so."""
+    try:
+        return {"definition": msgspec.to_builtins(study_of(run))}
+    except (RunError, Invalid) as error:
+        return {"definition": None, "problem": str(error)}
 
 
 def _told(payload: bytes) -> dict[str, Any]:
