@@ -1,9 +1,12 @@
 """What is stored of a tool's output, and what a check may do."""
 
 import os
+import signal
+import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from factory.checks import OUTPUT_LIMIT as CHECK_LIMIT
 from factory.checks import run_check
@@ -49,6 +52,22 @@ def test_the_end_of_a_long_output_goes_back_to_the_agent(tmp_path: Path) -> None
     assert result.output.endswith("the last line")
     assert len(result.output) < CHECK_LIMIT + 100
     assert result.output.startswith("… (the last 8 KB of 23 KB)")
+
+
+def test_what_a_check_prints_is_kept_in_no_file_however_much_it_is(tmp_path: Path) -> None:  # FA-2 SF-4
+    size = f'{sys.executable} -c "import os; print(os.fstat(1).st_size)"'
+    result = run_check(f"yes | head -c 9000000; {size}", tmp_path)
+    assert result.output.startswith("… (the last 8 KB of 8789 KB)")
+    assert int(result.output.split()[-1]) < 1_000_000
+
+
+def test_what_a_check_leaves_running_out_of_reach_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # FA-2
+    monkeypatch.setattr("factory.checks.LAST_WORDS_SECONDS", 0.2)
+    result = run_check("setsid sleep 30 & echo $! > pid; echo done", tmp_path)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (result.passed, result.output) == (True, "done")
 
 
 def test_output_that_is_not_text_does_no_harm(tmp_path: Path) -> None:  # SF-4
