@@ -1,9 +1,13 @@
 """Between the workflow and the rows: each send gets an id, a snapshot folder, a packet, and one commit."""
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
 
 from factory.calls import AgentCall
 from factory.lineage import SessionTurns
@@ -15,6 +19,8 @@ from factory.snapshots import Deadline
 
 if TYPE_CHECKING:
     from factory.tracing import Tracer
+
+log = logging.getLogger(__name__)
 
 
 class RunRecorder:
@@ -74,10 +80,10 @@ class RunRecorder:
 
     def _discard(self, attempt_id: str) -> None:
         if why := self._store.discard(attempt_id):
-            self._tracer.note(
-                f"snapshot folder {self._store.root / attempt_id} has no attempt and could not be removed: {why}",
-                is_error=True,
-            )
+            said = f"snapshot folder {self._store.root / attempt_id} has no attempt and could not be removed: {why}"
+            log.error("%s", said)  # what failed may be the database, which then takes no note either
+            with suppress(DatabaseError):
+                self._tracer.note(said, is_error=True)
 
     def _tell_limits(self, packet: AgentInputPacket) -> None:
         """A budget that kept bytes out is the run's news, not only the row's."""

@@ -92,6 +92,23 @@ def test_an_orphan_that_cannot_be_removed_is_named_by_the_run(
     assert note.text == f"snapshot folder {orphan} has no attempt and could not be removed: Permission denied"
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("failing_inputs")
+def test_an_orphan_is_named_in_the_log_where_no_note_can_be_written(
+    run: Run, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:  # FA-7 SF-5
+    def away(*args: object, **options: object) -> None:
+        raise DatabaseError("away")
+
+    (tmp_path / "task.md").write_text("Do it")
+    monkeypatch.setattr("factory.retention.shutil.rmtree", _refuse)
+    monkeypatch.setattr("factory.tracing.Tracer.note", away)
+    with pytest.raises(DatabaseError):
+        run(str(tmp_path / "task.md"))
+    (orphan,) = (path for path in store.root.iterdir() if path.is_dir())
+    assert f"snapshot folder {orphan} has no attempt" in caplog.text
+
+
 def _refuse(path: object) -> None:
     raise PermissionError(13, "Permission denied")
 
