@@ -43,11 +43,13 @@ class Version:
 
 @dataclass(frozen=True)
 class Player:
-    """An agent in a hand: its turns on its owner's page, and the versions that played them."""
+    """An agent in a hand: its turns on its owner's page, the versions that played them, and the chips that it won or
+    lost (None: not known)."""
 
     name: str
     url: str
     versions: list[Version]
+    net: int | None
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,8 @@ def _player(hand: RecentHand, agent_id: str, name: str, only: str) -> Player:
     """A version that is not known by its id to be another's is this agent's, where it was alone."""
     alone = hand.agent_ids == [agent_id]
     own = [one for one in hand.agent_version_ids if alone or one.rpartition("-v")[0] == agent_id]
-    return Player(name, hand_url(hand, _links(agent_id), only), [_version(agent_id, version_id) for version_id in own])
+    versions = [_version(agent_id, version_id) for version_id in own]
+    return Player(name, hand_url(hand, _links(agent_id), only), versions, hand.net.get(agent_id))
 
 
 def _version(agent_id: str, version_id: str) -> Version:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from capture.reading import check_hand
+from capture.reading import check_asked_id, check_hand
 
 
 class BadQuestion(ValueError):
@@ -40,7 +40,7 @@ def asked_hand(query: Mapping[str, str]) -> Asked:
     if not hand:
         raise BadQuestion("Which hand? Give its number beside the table, or the whole id, such as T-4:184.")
     number = whole_number(hand, "The hand")
-    check(table, number, agent)
+    _check(table, number, agent)
     return Asked(table, number, agent, find)
 
 
@@ -51,7 +51,7 @@ def asked_turn(query: Mapping[str, str]) -> AskedTurn:
     turn = whole_number(query.get("turn", ""), "The turn")
     if not agent:
         raise BadQuestion("The agent is missing.")
-    check(table, hand, agent)
+    _check(table, hand, agent)
     return AskedTurn(table, hand, agent, turn)
 
 
@@ -63,7 +63,17 @@ def whole_number(text: str, name: str) -> int:
     return int(text)
 
 
-def check(table_id: str, hand_number: int, agent_id: str) -> None:
+def asked_agent(query: Mapping[str, str]) -> str:
+    """`agent` alone, perhaps ""."""
+    agent = query.get("agent", "").strip()
+    try:
+        check_asked_id("agent", agent or "-")
+    except ValueError as error:
+        raise BadQuestion(str(error)) from None
+    return agent
+
+
+def _check(table_id: str, hand_number: int, agent_id: str) -> None:
     try:
         check_hand(table_id, hand_number, agent_id or "-")
     except ValueError as error:

@@ -7,10 +7,9 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 
-from agentlab.agents.models import InferenceCharge
 from agentlab.common.paging import Pager
 from capture.links import TurnLinks
-from capture.recent import ONLY, RecentHand, RecentHands
+from capture.recent import OF_NEWER_ROWS, ONLY, RecentHand, RecentHands, known_of_all
 from capture.sources import HandSource
 
 # Hands that may still be in play when a page is drawn: one that goes on is no news.
@@ -109,14 +108,9 @@ def choices_of(path: str, shown: Shown, *, kept: bool = False) -> list[Choice]:
 
 
 def none_such(only: str) -> str:
-    """Why a list narrowed to `only` is empty. The ledger's oldest row tells whether it has rows of before there was a
-    word for a change or a note."""
-    said = NONE_SUCH.get(only, "")
-    if not (column := {"clamped": "change", "reconnected": "note"}.get(only)):
-        return said
-    oldest = InferenceCharge.objects.order_by("played_at", "id").values_list(column, flat=True)[:1]
-    is_known = not settings.HOSTED_AGENT_URL and None not in oldest  # another host's ledger may begin with anything
-    return said if is_known else said + NOT_KNOWN
+    """Why a list narrowed to `only` is empty; another host's ledger may begin with anything."""
+    is_known = known_of_all(only) and not (settings.HOSTED_AGENT_URL and only in OF_NEWER_ROWS)
+    return NONE_SUCH.get(only, "") + ("" if is_known else NOT_KNOWN)
 
 
 def ask_for(source: HandSource, shown: Shown) -> RecentHands:

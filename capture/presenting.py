@@ -31,6 +31,7 @@ class AgentMark:
     turns: int
     captured: int
     kept: int
+    net: int | None  # chips won or lost in the hand; None: not known
 
     @property
     def to_keep(self) -> int:
@@ -110,6 +111,7 @@ class HandPanel:
     buffer_answered: bool
     lists_whole: bool
     find: str
+    idle: list[tuple[str, int]]  # names of those who were dealt in and had no turn, with the chips they won or lost
 
     @property
     def title(self) -> str:
@@ -156,6 +158,7 @@ def present_hand(hand: Hand, setting: Setting) -> HandPanel:
         hand.buffer_answered,
         hand.lists_whole,
         setting.find,
+        [(setting.names.get(agent_id, agent_id), net) for agent_id, net in hand.net.items() if agent_id not in agents],
     )
 
 
@@ -175,6 +178,7 @@ def agent_marks(hand: Hand, setting: Setting) -> dict[str, AgentMark]:
             len(own),
             sum(view.turn is not None for view in own),
             sum(view.kept for view in own),
+            hand.net.get(agent_id),
         )
     return marks
 

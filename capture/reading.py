@@ -7,14 +7,14 @@ costs the same number of queries and round trips however many turns and agents i
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django_redis import get_redis_connection
 
-from agentlab.agents.models import InferenceCharge
+from agentlab.agents.models import HandResult, InferenceCharge
 from capture.buffer import BufferUnavailable, DamagedKey, TurnBuffer
 from capture.durable import from_row
 from capture.models import AgentCallRecord
@@ -75,6 +75,7 @@ class Hand:
     turns: list[TurnView]
     buffer_answered: bool  # False: only kept turns and the ledger are in `turns`
     lists_whole: bool = True  # False: the buffer may have turns that its damaged lists no longer name
+    net: dict[str, int] = field(default_factory=dict)  # chips that an agent won or lost, where that is known
 
 
 def hot_buffer() -> TurnBuffer:
@@ -84,13 +85,18 @@ def hot_buffer() -> TurnBuffer:
 
 def check_hand(table_id: str, hand_number: int, agent_id: str = "-") -> None:
     """Raises ValueError, in one sentence, for ids and numbers that no store could hold."""
-    for name, text in (("table", table_id), ("agent", agent_id)):
-        if not isinstance(text, str) or not 0 < len(text) <= LONGEST_ID:
-            raise ValueError(f"The {name} must be text of 1 to {LONGEST_ID} characters.")
-        if "\0" in text or not _is_utf8(text):
-            raise ValueError(f"The {name} holds a character that no id has.")
+    check_asked_id("table", table_id)
+    check_asked_id("agent", agent_id)
     if not isinstance(hand_number, int) or not 0 <= hand_number <= LARGEST_NUMBER:
         raise ValueError(f"The hand must be a whole number from 0 to {LARGEST_NUMBER}.")
+
+
+def check_asked_id(name: str, text: object) -> None:
+    """The same of one id, of a table or of an agent."""
+    if not isinstance(text, str) or not 0 < len(text) <= LONGEST_ID:
+        raise ValueError(f"The {name} must be text of 1 to {LONGEST_ID} characters.")
+    if "\0" in text or not _is_utf8(text):
+        raise ValueError(f"The {name} holds a character that no id has.")
 
 
 def read_hand(table_id: str, hand_number: int, *, agent_id: str) -> Hand:
@@ -156,6 +162,7 @@ class _Stored:
                 "action_index", "agent_id", "pk"
             )
         }
+        self.net = dict(HandResult.objects.filter(**scope).order_by("agent_id").values_list("agent_id", "net"))
         self.turns: dict[Place, Turn] = {}
         self.damaged: dict[Place, str] = {}
         self.buffer_answered = self.lists_whole = True
@@ -209,7 +216,7 @@ class _Stored:
         self.read_kept()
         places = sorted({*self.charges, *self.kept, *self.turns, *self.damaged})
         turns = [self._view(place) for place in places]
-        return Hand(self.table_id, self.hand_number, turns, self.buffer_answered, self.lists_whole)
+        return Hand(self.table_id, self.hand_number, turns, self.buffer_answered, self.lists_whole, self.net)
 
     def _view(self, place: Place) -> TurnView:
         turn = self.turns.get(place)

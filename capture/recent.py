@@ -16,12 +16,13 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from agentlab.agents.models import LOST, MARKS, ChoiceChange, InferenceCharge, TurnNote
+from agentlab.agents.models import LOST, MARKS, ChoiceChange, HandResult, InferenceCharge, TurnNote
 from capture.models import AgentCallRecord
 
 MOST_HANDS = 100  # in one page of a list
 DAY = timedelta(hours=24)  # one span wherever “the last 24 hours” are counted
 ONLY = MARKS  # what a list may be narrowed to: hands in which at least one turn is so
+OF_NEWER_ROWS = {"clamped": "change", "reconnected": "note"}  # by column: what the oldest rows of a ledger may not say
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CURSOR = re.compile(r"([0-9]{1,17})\.([0-9]{1,18})")  # microseconds since the epoch (17 digits: year 5138), row
 HandId = tuple[str, int]
@@ -45,6 +46,7 @@ class RecentHand:
     clamped: int | None = None  # turns that are known to be; None where none is and it is not known of all
     reconnected: int | None = None  # turns whose memory seems to have begun in the middle of the hand; None likewise
     first: dict[str, Place] = field(default_factory=dict)  # the first turn of each kind that lists mark, by key of ONLY
+    net: dict[str, int] = field(default_factory=dict)  # chips that an agent won or lost, where that is known
 
     @property
     def title(self) -> str:
@@ -78,6 +80,8 @@ class AgentDay:
     kept_hands: int = 0
     clamped: int | None = 0  # turns that are known to be; None where none is and it is not known of all
     lost: int | None = 0  # captures dropped or failed; None where another host's version does not say
+    net: int | None = None  # chips won or lost in the hands whose result is known; None where none is
+    hands: int = 0  # how many that are
 
 
 def recent_hands(
@@ -92,7 +96,7 @@ def recent_hands(
     those agents count; with `only`, a key of ONLY, hands that have such a turn, by the last one. Raises ValueError for
     a cursor that is not one of ours, for another word, and for `kept` with `only`: kept rows do not say.
 
-    Three queries, whatever the number of hands.
+    Four queries, whatever the number of hands.
     """
     if only and (kept or only not in ONLY):
         raise ValueError("Hands are not listed by that.")
@@ -108,7 +112,11 @@ def recent_hands(
     hands = [(table_id, hand_number) for table_id, hand_number, _, _ in page]
     charges = _by_hand(_of_agents(InferenceCharge, agent_ids), hands)
     records = _by_hand(_of_agents(AgentCallRecord, agent_ids), hands)
-    found = [_recent((table, hand), at, charges[table, hand], records[table, hand]) for table, hand, at, _ in page]
+    net = _net(_of_agents(HandResult, agent_ids), hands)
+    found = [
+        _recent((table, hand), at, charges[table, hand], records[table, hand], net[table, hand])
+        for table, hand, at, _ in page
+    ]
     return RecentHands(found, _cursor(page[-1][2], page[-1][3]) if len(last) > limit else None)
 
 
@@ -134,10 +142,11 @@ def neighbours(table_id: str, hand_number: int, *, agent_id: str) -> Neighbours:
 
 
 def last_day(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
-    """Each agent's last 24 hours, in two queries; an agent without turns has zeros."""
+    """Each agent's last 24 hours, in three queries; an agent without turns has zeros."""
+    since = timezone.now() - DAY
     clamped, unknown = Q(change=ChoiceChange.CLAMP), Q(change=None, is_fallback=False)
     played = (
-        InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gt=timezone.now() - DAY)
+        InferenceCharge.objects.filter(agent_id__in=agent_ids, played_at__gt=since)
         .values_list("agent_id")
         .annotate(
             turns=Count("id"),
@@ -156,10 +165,29 @@ def last_day(agent_ids: Sequence[str]) -> dict[str, AgentDay]:
         .annotate(hands=Count(hand, distinct=True))
         .order_by()
     )
+    ended = (
+        HandResult.objects.filter(agent_id__in=agent_ids, ended_at__gt=since)
+        .values_list("agent_id")
+        .annotate(chips=Sum("net"), hands=Count("id"))
+        .order_by()
+    )
     days = dict.fromkeys(agent_ids, AgentDay())
     for agent_id, turns, fallbacks, spent, clamps, not_known, lost in played:
         days[agent_id] = AgentDay(turns, fallbacks, spent, clamped=clamps or (None if not_known else 0), lost=lost)
-    return days | {agent_id: replace(days[agent_id], kept_hands=hands) for agent_id, hands in kept}
+    for agent_id, hands in kept:
+        days[agent_id] = replace(days[agent_id], kept_hands=hands)
+    for agent_id, net, hands in ended:
+        days[agent_id] = replace(days[agent_id], net=net, hands=hands)
+    return days
+
+
+def known_of_all(only: str) -> bool:
+    """Whether every row of the ledger says if its turn is so (`only`, a key of ONLY): its oldest one tells whether it
+    has rows of before there was a word for it."""
+    if not (column := OF_NEWER_ROWS.get(only)):
+        return True
+    oldest = InferenceCharge.objects.order_by("played_at", "id").values_list(column, flat=True)[:1]
+    return None not in oldest
 
 
 def _of_agents(model: type[Model], agent_ids: Sequence[str] | None) -> QuerySet[Any]:
@@ -202,21 +230,40 @@ def _past(when: str, at: datetime | OuterRef, row: int | OuterRef, way: str) -> 
     return Q(**{f"{when}__{way}e": at}) & (Q(**{f"{when}__{way}": at}) | Q(**{when: at, f"id__{way}": row}))
 
 
-def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict[str, Any]]]:
-    """The rows of these hands in action order: facts alone, no content."""
+def _any_of(hands: list[HandId]) -> Q:
     wanted = Q(pk__in=[])
     for table_id, hand_number in hands:
         wanted |= Q(table_id=table_id, hand_number=hand_number)
+    return wanted
+
+
+def _net(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, dict[str, int]]:
+    """What these hands came to, by agent, as far as it is known."""
+    found: dict[HandId, dict[str, int]] = defaultdict(dict)
+    results = rows.filter(_any_of(hands)).order_by("agent_id")
+    for table_id, hand_number, agent_id, net in results.values_list("table_id", "hand_number", "agent_id", "net"):
+        found[table_id, hand_number][agent_id] = net
+    return found
+
+
+def _by_hand(rows: QuerySet[Any], hands: list[HandId]) -> dict[HandId, list[dict[str, Any]]]:
+    """The rows of these hands in action order: facts alone, no content."""
     names = ["table_id", "hand_number", "action_index", "agent_id", "agent_version_id"]
     if rows.model is InferenceCharge:
         names += ["action", "change", "note", "is_fallback", "capture_outcome", "played_at"]
     found: dict[HandId, list[dict[str, Any]]] = defaultdict(list)
-    for row in rows.filter(wanted).order_by("action_index", "agent_id").values(*names):
+    for row in rows.filter(_any_of(hands)).order_by("action_index", "agent_id").values(*names):
         found[row["table_id"], row["hand_number"]].append(row)
     return found
 
 
-def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: list[dict[str, Any]]) -> RecentHand:
+def _recent(
+    hand: HandId,
+    at: datetime,
+    charges: list[dict[str, Any]],
+    records: list[dict[str, Any]],
+    net: dict[str, int],
+) -> RecentHand:
     return RecentHand(
         table_id=hand[0],
         hand_number=hand[1],
@@ -233,6 +280,7 @@ def _recent(hand: HandId, at: datetime, charges: list[dict[str, Any]], records: 
         clamped=_clamped(charges),
         reconnected=_reconnected(charges),
         first=_first(charges),
+        net=net,
     )
 
 

@@ -18,7 +18,7 @@ from agentlab.common.access import User, is_operator, operators_only
 from agentlab.common.raw import raw_text
 from agentlab.common.text import plain
 from capture import losses, turnparts
-from capture.asking import Asked, AskedTurn, BadQuestion, asked_hand, asked_turn, check
+from capture.asking import Asked, AskedTurn, BadQuestion, asked_agent, asked_hand, asked_turn
 from capture.company import company, names_of
 from capture.keeping import keep_hand, unkept
 from capture.links import OPERATORS_PAGE, VERSION_PAGE, TurnLinks
@@ -81,9 +81,8 @@ def hands(request: HttpRequest) -> HttpResponse:
 
 
 def _shown(request: HttpRequest) -> Shown:
-    asked = {name: request.GET.get(name, "").strip() for name in ("before", "only", "agent")}
-    check("-", 0, asked["agent"])
-    return Shown(asked["before"], asked["only"], agent_named(asked["agent"]))
+    before, only = (request.GET.get(name, "").strip() for name in ("before", "only"))
+    return Shown(before, only, agent_named(asked_agent(request.GET.dict())))
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:

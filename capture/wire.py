@@ -64,12 +64,20 @@ class TurnJson(msgspec.Struct, rename="camel", kw_only=True):
     damaged: str | UnsetType = UNSET
 
 
+class ResultJson(msgspec.Struct, rename="camel"):
+    """What a hand came to for an agent: the chips that it won, less than 0 where it lost some."""
+
+    agent_id: str
+    net: int
+
+
 class HandJson(msgspec.Struct, rename="camel"):
     table_id: str
     hand_number: int
     buffer_answered: bool
     turns: list[TurnJson]
     lists_whole: bool = True
+    results: list[ResultJson] = []
 
 
 class TurnPlaceJson(msgspec.Struct, rename="camel"):
@@ -91,6 +99,7 @@ class RecentHandJson(msgspec.Struct, rename="camel"):
     clamped: int | UnsetType = UNSET
     reconnected: int | UnsetType = UNSET
     first: dict[str, TurnPlaceJson] = {}
+    results: list[ResultJson] = []
 
 
 class RecentHandsJson(msgspec.Struct, rename="camel"):
@@ -115,6 +124,8 @@ class AgentDayJson(msgspec.Struct, rename="camel"):
     cost: Number | UnsetType = UNSET
     clamped: int | UnsetType = UNSET
     lost: int | UnsetType = UNSET
+    net: int | UnsetType = UNSET
+    hands: int = 0
 
 
 class AgentDaysJson(msgspec.Struct, rename="camel"):
@@ -148,7 +159,16 @@ RECORD_FACTS = ("asked_action", "asked_amount", "choice_source", "renderer", "ca
 def hand_to_json(hand: Hand) -> HandJson:
     """What is written here of texts and values is JSON already (`ascii_json`), for the renderer to put in its place."""
     turns = [_turn_to_json(view) for view in hand.turns]
-    return HandJson(_value(hand.table_id), hand.hand_number, hand.buffer_answered, turns, hand.lists_whole)
+    facts = (hand.buffer_answered, turns, hand.lists_whole, _results(hand.net))
+    return HandJson(_value(hand.table_id), hand.hand_number, *facts)
+
+
+def _results(net: Mapping[str, int]) -> list[ResultJson]:
+    return [ResultJson(_value(agent_id), chips) for agent_id, chips in net.items()]
+
+
+def _net(said: Iterable[ResultJson]) -> dict[str, int]:
+    return {result.agent_id: result.net for result in said}
 
 
 def _turn_to_json(view: TurnView) -> TurnJson:
@@ -214,7 +234,7 @@ def _number(value: Decimal) -> Any:
 def hand_from_json(said: HandJson) -> Hand:
     """Raises ValueError for what is no hand."""
     turns = [_view_from_json(said, turn) for turn in said.turns]
-    return Hand(said.table_id, said.hand_number, turns, said.buffer_answered, said.lists_whole)
+    return Hand(said.table_id, said.hand_number, turns, said.buffer_answered, said.lists_whole, _net(said.results))
 
 
 def _view_from_json(hand: HandJson, said: TurnJson) -> TurnView:
@@ -280,6 +300,7 @@ def recent_to_json(recent: RecentHands) -> RecentHandsJson:
             UNSET if hand.clamped is None else hand.clamped,
             UNSET if hand.reconnected is None else hand.reconnected,
             {kind: TurnPlaceJson(index, _value(agent_id)) for kind, (index, agent_id) in hand.first.items()},
+            _results(hand.net),
         )
         for hand in recent.hands
     ]
@@ -297,7 +318,9 @@ def _recent_from_json(said: RecentHandJson) -> RecentHand:
     facts: dict[str, Any] = {
         name: None if value is UNSET else value for name, value in msgspec.structs.asdict(said).items()
     }
-    return RecentHand(**facts | {"first": {kind: (at.action_index, at.agent_id) for kind, at in said.first.items()}})
+    first = {kind: (at.action_index, at.agent_id) for kind, at in said.first.items()}
+    net = _net(facts.pop("results"))
+    return RecentHand(**facts | {"first": first, "net": net})
 
 
 def neighbours_to_json(found: Neighbours) -> NeighboursJson:
@@ -317,8 +340,8 @@ def days_to_json(days: Mapping[str, AgentDay]) -> AgentDaysJson:
 
 def _day_to_json(day: AgentDay) -> AgentDayJson:
     cost = UNSET if day.cost is None else _number(day.cost)
-    clamped, lost = (UNSET if count is None else count for count in (day.clamped, day.lost))
-    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, cost, clamped, lost)
+    clamped, lost, net = (UNSET if count is None else count for count in (day.clamped, day.lost, day.net))
+    return AgentDayJson(day.turns, day.fallbacks, day.kept_hands, cost, clamped, lost, net, day.hands)
 
 
 def days_from_json(said: AgentDaysJson) -> dict[str, AgentDay]:
@@ -330,6 +353,8 @@ def days_from_json(said: AgentDaysJson) -> dict[str, AgentDay]:
             day.kept_hands,
             None if day.clamped is UNSET else day.clamped,
             None if day.lost is UNSET else day.lost,
+            None if day.net is UNSET else day.net,
+            day.hands,
         )
         for agent_id, day in said.agents.items()
     }

@@ -9,10 +9,18 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils.html import format_html
 
-from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, CaptureOutcome, InferenceCharge, Whisper
+from agentlab.agents.models import (
+    Agent,
+    AgentDeployment,
+    AgentVersion,
+    CaptureOutcome,
+    HandResult,
+    InferenceCharge,
+    Whisper,
+)
 from agentlab.agents.services import agents_called
 from agentlab.common.admin_lists import SearchesIds, SearchesWords, when
-from agentlab.common.numbers import amount
+from agentlab.common.numbers import amount, signed
 from agentlab.common.readonly_admin import ReadOnlyAdmin, SearchableAdmin
 
 
@@ -125,3 +133,19 @@ class InferenceChargeAdmin(TurnsAdmin):
         if row.capture_outcome not in (CaptureOutcome.RECORDED, CaptureOutcome.NONE):
             said.append(f"{row.capture_outcome}: {row.capture_reason}" if row.capture_reason else row.capture_outcome)
         return "; ".join(word for word in said if word != "nothing")
+
+
+@admin.register(HandResult)
+class HandResultAdmin(TurnsAdmin):
+    """What hands came to, for those who were told: a row leads to its hand."""
+
+    list_display = ("ended_at", "hand", "agent", "chips")
+    list_filter = (when("ended_at"),)
+    sortable_by = ("ended_at",)
+    search_fields = id_fields = ("agent_id", "table_id")
+    search_help_text = "An agent or a table by its whole id, an agent by its name, or one hand as table:hand"
+    ordering = ("-ended_at", "-id")
+
+    @admin.display(description="chips")
+    def chips(self, row: HandResult) -> str:
+        return signed(row.net)

@@ -1,4 +1,4 @@
-"""One row of the ledger as its writer knows it, and how a row that does not fit is reduced to what does. No Django."""
+"""The ledger's rows as its writer knows them, and how one that does not fit is reduced to what does. No Django."""
 
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
@@ -18,13 +18,16 @@ TEXT_LIMITS = {
     "capture_reason": 200,
 }
 PROSE = {"fallback_reason", "capture_reason"}
-KEY = ("agent_id", "table_id", "hand_number", "action_index")
+HAND = ("agent_id", "table_id", "hand_number")
+KEY = (*HAND, "action_index")
+NEVER_UNKNOWN = {*KEY, "model", "routing", "action", "played_at", "net", "ended_at"}
 INT64 = 2**63
 COST_STEP = Decimal("1e-10")
 COST_LIMIT = Decimal(10) ** 10
 KNOWN_OUTCOMES = ("recorded", "dropped", "failed")
 
 Key = tuple[str, str, int, int]
+HandKey = tuple[str, str, int]
 
 
 class NoRow(ValueError):
@@ -77,6 +80,22 @@ class Outcome:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class Result:
+    """What a hand came to for one agent that was dealt in, as the table said it: `net` chips, its stack after the hand
+    less its stack before. `ended_at` aware."""
+
+    agent_id: str
+    table_id: str
+    hand_number: int
+    net: int
+    ended_at: datetime
+
+    @property
+    def key(self) -> HandKey:
+        return (self.agent_id, self.table_id, self.hand_number)
+
+
 def fit(charge: Charge) -> tuple[Charge, list[str]]:
     """The charge as the table can hold it, and the names of the fields that were refused (left empty).
 
@@ -99,6 +118,15 @@ def fit_outcome(outcome: Outcome) -> Outcome:
         raise NoRow("the outcome names no turn" if refused else "no such outcome")
     reason = _fitted("capture_reason", outcome.reason, refused)
     return Outcome((key[0], key[1], key[2], key[3]), outcome.outcome, reason)
+
+
+def fit_result(result: Result) -> Result:
+    """The result as the table can hold it. Raises NoRow: without one of its facts there is none."""
+    refused: list[str] = []
+    values = {field.name: _fitted(field.name, getattr(result, field.name), refused) for field in fields(Result)}
+    if refused:
+        raise NoRow(f"{refused[0]} cannot be stored")
+    return Result(**values)
 
 
 def bare(charge: Charge) -> Charge:
@@ -139,7 +167,7 @@ def _fitted(name: str, value: Any, refused: list[str]) -> Any:
 
 
 def _is_unknown(name: str, value: Any) -> bool:
-    return value is None and name not in KEY and name not in {"model", "routing", "action", "played_at"}
+    return value is None and name not in NEVER_UNKNOWN
 
 
 def _prose(text: str, limit: int) -> str:
@@ -176,4 +204,4 @@ def _fits_time(_: str, value: Any) -> datetime:
     return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
-_FITS = {"cost": _fits_cost, "played_at": _fits_time}
+_FITS = {"cost": _fits_cost, "played_at": _fits_time, "ended_at": _fits_time}

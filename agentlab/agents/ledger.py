@@ -1,4 +1,4 @@
-"""The ledger's writer: one row for every inference turn, whatever the database is doing.
+"""The ledger's writer: one row for every inference turn and for every hand's result, whatever the database is doing.
 
 A turn puts one reference on a queue and goes on. One thread takes the queue to the spool file, another takes the spool
 to the database; so a database that hangs holds up neither a turn nor the way to safety on disk.
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 
-from agentlab.agents.charge import Charge, NoRow, Outcome, fit, fit_outcome
-from agentlab.agents.spool import MAX_BYTES, Batch, Spool, SpoolError
+from agentlab.agents.charge import Charge, NoRow, Outcome, Result, fit, fit_outcome, fit_result
+from agentlab.agents.spool import MAX_BYTES, Batch, Item, Spool, SpoolError
 
-__all__ = ["Charge", "LedgerStats", "LedgerWriter", "SpoolError"]
+__all__ = ["Charge", "LedgerStats", "LedgerWriter", "Result", "SpoolError"]
 
 log = logging.getLogger(__name__)
 
@@ -28,18 +28,21 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # between two tries while the database is
 
 @dataclass
 class LedgerStats:
-    """Counts since the process began. `lost` rows and `lost_outcomes` never reached the ledger; `refused_fields` were
-    left out of rows that did, and of `reduced` rows the database took nothing but the key, the time and the outcome."""
+    """Counts since the process began. `lost` rows, `lost_outcomes` and `lost_results` never reached the ledger;
+    `refused_fields` were left out of rows that did, and of `reduced` rows the database took nothing but the key, the
+    time and the outcome."""
 
     written: int = 0
     lost: int = 0
     lost_outcomes: int = 0
+    lost_results: int = 0
     refused_fields: int = 0
     reduced: int = 0
 
 
 class LedgerWriter:
-    """Writes charges and capture outcomes, in any order and from any thread, without ever holding the caller up.
+    """Writes charges, capture outcomes and results of hands, in any order and from any thread, and never holds the
+    caller up.
 
     `spool_path` names the file in which they wait; what a killed process left there is written by the next one that
     names it. Raises SpoolError where the file cannot be made. What does not fit the table is reduced or refused, and
@@ -54,7 +57,7 @@ class LedgerWriter:
         self._pid = os.getpid()
         self._closed = self._all_written = False
         self._ended = threading.Event()
-        self._queue: SimpleQueue[Charge | Outcome | threading.Event] = SimpleQueue()
+        self._queue: SimpleQueue[Item | threading.Event] = SimpleQueue()
         self._spool = Spool(Path(spool_path), max_bytes=max_spool_bytes)
         if self._spool.set_aside:
             self._say("damaged", f"the spool was damaged and is now {self._spool.set_aside}")
@@ -78,6 +81,10 @@ class LedgerWriter:
     ) -> None:
         """What became of a turn's capture: "recorded", "dropped" or "failed". Returns at once."""
         self._put(Outcome((agent_id, table_id, hand_number, action_index), outcome, reason))
+
+    def result(self, result: Result) -> None:
+        """What a hand came to for an agent. Returns at once."""
+        self._put(result)
 
     def flush(self, timeout: float) -> bool:
         """Waits until all that was said before is in the database; whether it is, within `timeout` seconds."""
@@ -114,7 +121,7 @@ class LedgerWriter:
 
     # the queue -----------------------------------------------------------------------------------------------
 
-    def _put(self, item: Charge | Outcome) -> None:
+    def _put(self, item: Item) -> None:
         if self._is_forked():  # neither threads nor SQLite's locks come along
             self._say("fork", "a forked process needs a LedgerWriter of its own, with a spool of its own")
         elif self._closed or self._queue.qsize() >= self._max_queued:
@@ -122,10 +129,13 @@ class LedgerWriter:
         else:
             self._queue.put(item)
 
-    def _lose(self, item: Charge | Outcome, why: str) -> None:
+    def _lose(self, item: Item, why: str) -> None:
         if isinstance(item, Outcome):
             self._add(lost_outcomes=1)
             self._say(f"outcome {why}", f"capture outcomes are lost: {why}")
+        elif isinstance(item, Result):
+            self._add(lost_results=1)
+            self._say(f"result {why}", f"results of hands are lost: {why}")
         else:
             self._add(lost=1)
             self._say(why, f"rows are lost: {why}")
@@ -152,9 +162,9 @@ class LedgerWriter:
             for event in events:
                 event.set()
 
-    def _gather(self) -> tuple[list[Charge | Outcome], list[threading.Event]]:
+    def _gather(self) -> tuple[list[Item], list[threading.Event]]:
         """What is on the queue, once there is anything. A flush puts an event there."""
-        items: list[Charge | Outcome] = []
+        items: list[Item] = []
         events: list[threading.Event] = []
         item = self._queue.get()
         while True:
@@ -170,10 +180,12 @@ class LedgerWriter:
                 break
         return items, events
 
-    def _fitted(self, item: Charge | Outcome) -> Charge | Outcome | None:
+    def _fitted(self, item: Item) -> Item | None:
         try:
             if isinstance(item, Outcome):
                 return fit_outcome(item)
+            if isinstance(item, Result):
+                return fit_result(item)
             fitted, refused = fit(item)
         except Exception as error:  # whatever a caller handed in, its neighbours stay
             self._lose(item, str(error) if isinstance(error, NoRow) else type(error).__name__)
@@ -183,7 +195,7 @@ class LedgerWriter:
             self._say(f"field {name}", f"a value of {name} does not fit the table and was left out")
         return fitted
 
-    def _append(self, items: list[Charge | Outcome]) -> None:
+    def _append(self, items: list[Item]) -> None:
         """Into the spool; while that has no room, the queue fills up behind it, and is bounded too."""
         while True:
             try:
@@ -230,16 +242,17 @@ class LedgerWriter:
         from agentlab.agents.ledger_rows import Away, write
 
         try:
-            written = write(batch.charges, batch.outcomes)
+            written = write(batch)
         except Away as error:
             self._say("away", f"the database is away, rows wait in {self._spool.path} ({error})")
             return False
         self._said.discard("away")
         self._spool.done(batch, waiting=written.waiting)  # first: where that fails the batch comes again, uncounted
-        for charge, why in written.refused:
-            self._lose(charge, f"the database refused the row ({why})")
+        for item, why in written.refused:
+            self._lose(item, f"the database refused the row ({why})")
         if batch.unreadable:
             self._add(lost=batch.unreadable)
             self._say("unreadable", "rows are lost: entries of the spool cannot be read")
-        self._add(written=len(batch.charges) - len(written.refused), reduced=written.reduced)
+        refused = sum(isinstance(item, Charge) for item, _ in written.refused)
+        self._add(written=len(batch.charges) - refused, reduced=written.reduced)
         return True

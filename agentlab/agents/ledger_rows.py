@@ -1,6 +1,7 @@
-"""Charges and outcomes into `agent_inference_charges`: a batch a transaction, the same however often it is repeated."""
+"""Charges and outcomes into `agent_inference_charges`, results into `agent_hand_results`: a batch a transaction, the
+same however often it is repeated."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from django.db import (
@@ -13,8 +14,9 @@ from django.db import (
 )
 from django.db.models import Q
 
-from agentlab.agents.charge import KEY, Charge, Key, Outcome, bare
-from agentlab.agents.models import CaptureOutcome, InferenceCharge, Whisper
+from agentlab.agents.charge import HAND, KEY, Charge, Key, Outcome, Result, bare
+from agentlab.agents.models import CaptureOutcome, HandResult, InferenceCharge, Whisper
+from agentlab.agents.spool import Batch
 
 FACTS = [column.name for column in InferenceCharge._meta.concrete_fields if column.name not in {"id", *KEY}]
 AWAY = (OperationalError, InterfaceError, ProgrammingError)  # the last: not migrated yet
@@ -30,46 +32,49 @@ class Written:
     """What became of a batch. `waiting`: outcomes whose row is not there yet; `refused`: rows with the reason."""
 
     waiting: set[Key] = field(default_factory=set)
-    refused: list[tuple[Charge, str]] = field(default_factory=list)
+    refused: list[tuple[Charge | Result, str]] = field(default_factory=list)
     reduced: int = 0
 
 
-def write(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> Written:
+def write(batch: Batch) -> Written:
     """The whole batch; where the database refuses it, each row by itself, so that a bad one costs no neighbour.
 
     Raises Away.
     """
     close_old_connections()
     try:
-        return Written(waiting=_store(charges, outcomes))
+        return Written(waiting=_store(batch.charges, batch.outcomes, batch.results.values()))
     except AWAY as error:
         raise Away(type(error).__name__) from error
     except REFUSED:
-        return _one_by_one(charges, outcomes)
+        return _one_by_one(batch)
     finally:
         close_old_connections()
 
 
-def _one_by_one(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> Written:
-    result = Written()
-    for key, charge in charges.items():
+def _one_by_one(batch: Batch) -> Written:
+    written, outcomes = Written(), batch.outcomes
+    for key, charge in batch.charges.items():
         mine = {key: outcomes[key]} if key in outcomes else {}
         why = _try({key: charge}, mine)
         if why and not (why := _try({key: bare(charge)}, mine)):
-            result.reduced += 1
+            written.reduced += 1
         elif why:
-            result.refused.append((charge, why))
+            written.refused.append((charge, why))
+    for result in batch.results.values():
+        if why := _try({}, {}, [result]):
+            written.refused.append((result, why))
     try:
-        result.waiting = _store({}, {key: outcome for key, outcome in outcomes.items() if key not in charges})
+        written.waiting = _store({}, {key: outcome for key, outcome in outcomes.items() if key not in batch.charges})
     except AWAY as error:
         raise Away(type(error).__name__) from error
-    return result
+    return written
 
 
-def _try(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> str:
+def _try(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome], results: Collection[Result] = ()) -> str:
     """Why the database refuses it, or nothing."""
     try:
-        _store(charges, outcomes)
+        _store(charges, outcomes, results)
     except AWAY as error:
         raise Away(type(error).__name__) from error
     except REFUSED as error:
@@ -77,22 +82,31 @@ def _try(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> str:
     return ""
 
 
-def _store(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> set[Key]:
-    """Writes them and returns the keys of the outcomes whose row is not there yet.
-
-    A row that is written again takes the newer facts and keeps an outcome that is already known: only a newer outcome
-    replaces that. A fallback's row takes no outcome.
-    """
-    if not charges and not outcomes:
-        return set()
+def _store(
+    charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome], results: Collection[Result] = ()
+) -> set[Key]:
+    """All of it or nothing. Returns the keys of the outcomes whose row is not there yet."""
     with transaction.atomic():
-        present = _present({**charges, **outcomes})
-        rows = [_row(charge, outcomes.get(key), present.get(key)) for key, charge in charges.items()]
-        InferenceCharge.objects.bulk_create(rows, update_conflicts=True, unique_fields=KEY, update_fields=FACTS)
-        _note_heard(charges)
-        alone = {key: outcome for key, outcome in outcomes.items() if key not in charges}
-        _update([(present[key], outcome) for key, outcome in alone.items() if key in present])
+        _store_results(results)
+        return _store_turns(charges, outcomes) if charges or outcomes else set()
+
+
+def _store_turns(charges: Mapping[Key, Charge], outcomes: Mapping[Key, Outcome]) -> set[Key]:
+    """A row that is written again takes the newer facts and keeps an outcome that is already known: only a newer
+    outcome replaces that. A fallback's row takes no outcome."""
+    present = _present({**charges, **outcomes})
+    rows = [_row(charge, outcomes.get(key), present.get(key)) for key, charge in charges.items()]
+    InferenceCharge.objects.bulk_create(rows, update_conflicts=True, unique_fields=KEY, update_fields=FACTS)
+    _note_heard(charges)
+    alone = {key: outcome for key, outcome in outcomes.items() if key not in charges}
+    _update([(present[key], outcome) for key, outcome in alone.items() if key in present])
     return alone.keys() - present.keys()
+
+
+def _store_results(results: Collection[Result]) -> None:
+    """A hand's result is said once; said again, the newer word counts."""
+    rows = [HandResult(**asdict(result)) for result in results]
+    HandResult.objects.bulk_create(rows, update_conflicts=True, unique_fields=HAND, update_fields=["net", "ended_at"])
 
 
 def _present(keys: Mapping[Key, object]) -> dict[Key, InferenceCharge]:

@@ -1,4 +1,5 @@
-"""Who plays: agents, what they published, what is seated, what their owners whisper, and the ledger of their turns."""
+"""Who plays: agents, what they published, what is seated, what their owners whisper, the ledger of their turns and
+what their hands came to."""
 
 from django.conf import settings
 from django.db import models
@@ -231,3 +232,28 @@ class InferenceCharge(models.Model):
 
     def __str__(self) -> str:
         return f"{self.table_id}:{self.hand_number} {self.agent_id} {self.action_index}"
+
+
+class HandResult(models.Model):
+    """What a hand came to for an agent that was dealt in, as the table told it; kept for ever, like the ledger. An
+    agent that was not connected when the hand ended has no row: its result is not known."""
+
+    agent_id = models.CharField(max_length=200)
+    table_id = models.CharField(max_length=200)
+    hand_number = models.BigIntegerField()
+    net = models.BigIntegerField(help_text="chips: the stack after the hand less the stack before it")
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        db_table = "agent_hand_results"
+        constraints = [
+            models.UniqueConstraint(fields=["table_id", "hand_number", "agent_id"], name="result_once_per_hand"),
+        ]
+        indexes = [
+            models.Index(fields=["-ended_at", "-id"], name="result_recent"),
+            models.Index(fields=["agent_id", "-ended_at", "-id"], name="result_recent_of_agent"),
+            models.Index(fields=["table_id", "-ended_at", "-id"], name="result_recent_of_table"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.table_id}:{self.hand_number} {self.agent_id} {self.net:+}"

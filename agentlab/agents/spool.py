@@ -10,10 +10,11 @@ import time
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 
-from agentlab.agents.charge import Charge, Key, Outcome
+from agentlab.agents.charge import Charge, HandKey, Key, Outcome, Result
 
 PAGE = 4096
 MAX_BYTES = 64 * 1024**2  # some 150,000 turns: a day of ten busy tables
@@ -33,16 +34,21 @@ CREATE INDEX IF NOT EXISTS entries_to_do ON entries (seq) WHERE waits = 0;
 """
 
 
+Item: TypeAlias = Charge | Outcome | Result
+
+
 class SpoolError(Exception):
     """Says in one line why the spool cannot be used."""
 
 
 @dataclass
 class Batch:
-    """What is to be written next, merged by key: of several charges or outcomes of one turn the last one counts."""
+    """What is to be written next, merged by key: of several charges or outcomes of one turn, or results of one hand,
+    the last one counts."""
 
     charges: dict[Key, Charge] = field(default_factory=dict)
     outcomes: dict[Key, Outcome] = field(default_factory=dict)
+    results: dict[HandKey, Result] = field(default_factory=dict)
     unreadable: int = 0
     seqs: list[tuple[int, Key | None]] = field(default_factory=list)
     """Every entry's number, with its key where it is an outcome."""
@@ -52,6 +58,10 @@ class Batch:
             if kind == "Charge":
                 charge = msgspec.msgpack.decode(body, type=Charge)
                 self.charges[charge.key] = charge
+                self.seqs.append((seq, None))
+            elif kind == "Result":
+                result = msgspec.msgpack.decode(body, type=Result)
+                self.results[result.key] = result
                 self.seqs.append((seq, None))
             else:
                 outcome = msgspec.msgpack.decode(body, type=Outcome)
@@ -66,7 +76,7 @@ class Batch:
 
 
 class Spool:
-    """A queue of charges and outcomes that outlives the process. Any thread may call any method."""
+    """A queue of charges, outcomes and results that outlives the process. Any thread may call any method."""
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
         """Opens the file or makes it; one that is no spool is put aside. Raises SpoolError."""
@@ -82,7 +92,7 @@ class Spool:
         except (OSError, sqlite3.Error) as error:
             raise SpoolError(f"the ledger's spool {path} cannot be used: {error}") from None
 
-    def append(self, items: Iterable[Charge | Outcome]) -> None:
+    def append(self, items: Iterable[Item]) -> None:
         """All of them or none. Raises sqlite3.Error, where there is no room for instance."""
         now = time.time()
         rows = [(_key(item.key), type(item).__name__, msgspec.msgpack.encode(item), now) for item in items]
@@ -162,5 +172,5 @@ class Spool:
         return connection
 
 
-def _key(key: Key) -> bytes:
+def _key(key: Key | HandKey) -> bytes:
     return msgspec.msgpack.encode(key)

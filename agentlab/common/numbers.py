@@ -24,6 +24,16 @@ def whole(value: int, form: str = "") -> str:
     return format(value, form) if value.bit_length() <= 10_000 else hex(value)
 
 
+def signed(value: int) -> str:
+    """What was won or lost: `+1,200`, `−48`, `0`."""
+    return f"{'+' if value > 0 else '−' if value < 0 else ''}{whole(abs(value), ',')}"
+
+
+def chips(value: int) -> str:
+    """`+1 chip`, `−48 chips`, `0 chips`."""
+    return f"{signed(value)} chip{'' if abs(value) == 1 else 's'}"
+
+
 def counted(count: int, noun: str) -> str:
     """`1 turn`, `2 turns`, `1,353 turns`. `noun` is one whose plural ends in -s."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

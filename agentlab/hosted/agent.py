@@ -21,7 +21,7 @@ from opentelemetry import trace
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import WebSocketException
 
-from agentlab.agents.charge import Charge
+from agentlab.agents.charge import Charge, Result
 from agentlab.agents.ledger import LedgerWriter
 from agentlab.common.faults import without_words
 from agentlab.hosted.context import RENDERER
@@ -31,6 +31,7 @@ from agentlab.hosted.frames import (
     Action,
     Enter,
     FrameError,
+    HandResult,
     PlayerAction,
     PostBlind,
     Rejected,
@@ -210,8 +211,18 @@ class HostedAgent:
                 log.warning("%s at %s was refused: %s", self.agent_id, self.table_id, frame.reason)
             case PlayerAction() | Rejected():
                 self._settle(frame)
+            case HandResult():
+                self._note_result(frame)
             case _:
                 pass
+
+    def _note_result(self, frame: HandResult) -> None:
+        """What the hand came to for this agent, if it was dealt in, for the ledger: everybody at the table heard it."""
+        for seat in frame.seats:
+            if seat.agent_id == self.agent_id:
+                self._ledger.result(
+                    Result(self.agent_id, self.table_id, frame.hand_number, seat.net, ended_at=datetime.now(UTC))
+                )
 
     def _settle(self, frame: PlayerAction | Rejected) -> None:
         """The table's word on the open turn's action: its echo, or its refusal with the reason."""

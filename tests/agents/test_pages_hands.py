@@ -18,7 +18,7 @@ from agentlab.common.models import AuditEntry, Deed
 from capture import notes
 from capture.models import AgentCallRecord
 from tests.capture import hands as stories
-from tests.capture.making import HAND, TABLE, charge, charge_all, play, take_redis_away, turn, write
+from tests.capture.making import HAND, TABLE, charge, charge_all, play, result, take_redis_away, turn, write
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
@@ -102,6 +102,21 @@ def test_an_agents_hands_are_its_own_with_what_it_did(client: Client) -> None:  
     assert (f"{TABLE}:1" in said, f"{TABLE}:2" in said, f"{TABLE}:3" in said) == (True, False, True)
     assert "call, call" in said
     assert said.count("FALLBACK ONLY") == 1
+
+
+def test_an_owner_reads_what_each_hand_and_the_day_came_to(client: Client) -> None:  # VW-7, CAP-7
+    charge_all(charge("rocky", 0), charge("rocky", 0, hand=8), charge("nit", 1))
+    result("rocky", -1_200, ended_at=timezone.now())
+    result("nit", 777, ended_at=timezone.now())
+    listed = re.findall(r'<td class="number">(.*?)</td>', page(client, "/agents/rocky"))
+    assert listed == ["1", '<span class="soft">not known</span>', "1", "−1,200"]  # turns and chips, the newest on top
+    assert "<span>−1,200 chips</span>" in page(client, "/agents/rocky/hand", **WHERE)
+    assert "chips" not in page(client, "/agents/rocky/hand", table=TABLE, hand="8")
+    assert "−1,200 chips in 1 hand<" in page(client, "/agents")
+    home = page(client, "/")
+    assert '<td class="number">−1,200</td>' in home
+    assert "−1,200 chips</span>" in home
+    assert "777" not in home + page(client, "/agents/rocky/hand", **WHERE)
 
 
 def test_one_word_stands_for_keeping_on_every_page(client: Client) -> None:  # VW-5, VW-7

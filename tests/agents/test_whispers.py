@@ -13,7 +13,7 @@ from agentlab.agents.charge import Charge, fit
 from agentlab.agents.ledger_rows import write
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
 from agentlab.agents.services import whisper, withdraw
-from agentlab.agents.spool import Spool
+from agentlab.agents.spool import Batch, Spool
 from agentlab.common.models import AuditEntry, Deed
 from agentlab.hosted.deployments import heard_whispers
 from tests.pages import assert_no_inline_code, assert_valid_html
@@ -49,7 +49,7 @@ def turn(*heard: int, index: int = 3, agent: str = "rocky", minutes: int = 0, **
 
 
 def noted(*charges: Charge) -> None:
-    write({charge.key: charge for charge in charges}, {})
+    write(Batch({charge.key: charge for charge in charges}))
 
 
 def page(client: Client, path: str = "/agents/rocky/whispers", **query: str) -> str:
@@ -103,7 +103,7 @@ def test_what_was_heard_waits_in_the_spool_with_its_turn(psst: Whisper, tmp_path
     spool = Spool(tmp_path / "spool")
     spool.append([turn(psst.pk), turn(index=4)])
     spool.close()
-    write(Spool(tmp_path / "spool").next(10).charges, {})
+    write(Spool(tmp_path / "spool").next(10))
     assert place(psst) == (NOON, "main", 12, 3)
     assert InferenceCharge.objects.count() == 2
 

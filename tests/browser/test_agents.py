@@ -11,6 +11,7 @@ from agentlab.agents.charge import Charge
 from agentlab.agents.ledger_rows import write
 from agentlab.agents.models import Agent, AgentDeployment, AgentVersion, InferenceCharge, Whisper
 from agentlab.agents.services import Draft, publish, whisper
+from agentlab.agents.spool import Batch
 from capture.models import AgentCallRecord
 from tests.browser.site import Site, assert_accessible, assert_no_sideways_scroll
 from tests.capture import hands
@@ -76,7 +77,7 @@ def test_a_whisper_is_seen_to_be_heard_without_a_reload_and_leads_to_the_turn(
     expect(page.get_by_text("WAITING", exact=True)).to_be_visible()
     row = InferenceCharge.objects.filter(agent_id="rocky", is_fallback=False).earliest("action_index")
     charge = Charge("rocky", "T-4", 184, row.action_index, row.played_at, heard=(said.pk,))
-    write({charge.key: charge}, {})
+    write(Batch({charge.key: charge}))
     expect(page.get_by_text("HEARD", exact=True)).to_be_visible()
     page.get_by_role("link", name="hand T-4:184").click()
     expect(page.locator(":target")).to_have_attribute("id", f"t{row.action_index}-rocky")

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agentlab.agents.models import InferenceCharge
+from agentlab.agents.models import HandResult, InferenceCharge
 from capture.buffer import TurnBuffer
 from capture.frozen import freeze
 from capture.prompt import Prompt
@@ -52,6 +52,11 @@ def charge(
 
 def charge_all(*charges: InferenceCharge) -> None:
     InferenceCharge.objects.bulk_create(charges)
+
+
+def result(agent: str, net: int, *, table: str = TABLE, hand: int = HAND, ended_at: datetime = PLAYED) -> None:
+    """What a hand came to for an agent, in chips."""
+    HandResult.objects.create(agent_id=agent, table_id=table, hand_number=hand, net=net, ended_at=ended_at)
 
 
 def write(*turns: Turn, ttl: int | None = None) -> None:

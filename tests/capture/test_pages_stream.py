@@ -19,6 +19,7 @@ from capture.frozen import freeze
 from capture.prompt import Prompt
 from capture.stripes import stripes
 from tests.capture import hands
+from tests.capture.making import result
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -182,6 +183,18 @@ def test_an_agents_stripe_is_its_own_from_hand_to_hand(
         hands.store(capture_redis, [hands.captured(agent, 1)], hand=number)
         turns = turns_of(read(client, f"/agent-capture?table=T-4&hand={number}"))
         assert {anchor: stripe(turn) for anchor, turn in turns.items()}.items() <= together.items()
+
+
+def test_the_head_says_what_the_hand_came_to_for_each_as_far_as_it_is_known(
+    client: Client, story: None
+) -> None:  # VW-1 CAP-7
+    assert "chip" not in words(read(client).partition('<article class="turn')[0])
+    for agent, net in (("rocky", 1), ("late", -1_000)):
+        result(agent, net, table="T-4", hand=184)
+    head = words(read(client).partition('<article class="turn')[0])
+    assert "Rocky +1 chip" in head
+    assert "late −1,000 chips, without a turn" in head
+    assert head.count("chip") == 2  # of the others it is not known
 
 
 def test_who_sits_at_the_table_without_a_turn_keeps_their_colour_free(

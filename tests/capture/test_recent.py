@@ -12,7 +12,7 @@ from agentlab.agents.models import InferenceCharge
 from capture.models import AgentCallRecord
 from capture.pinning import pin
 from capture.recent import AgentDay, Neighbours, RecentHands, last_day, neighbours, recent_hands
-from tests.capture.making import TABLE, charge, charge_all, play, turn
+from tests.capture.making import TABLE, charge, charge_all, play, result, turn
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -311,3 +311,34 @@ def test_kept_hands_are_counted_as_hands_and_per_agent() -> None:  # VW-7
     for table, hand in (("T", 1), ("T", 11), ("T:1", 1)):
         pin(table, hand, agent_id="rocky", actor=None)
     assert {agent: day.kept_hands for agent, day in last_day(["rocky", "nit"]).items()} == {"rocky": 3, "nit": 0}
+
+
+def test_a_hand_says_what_it_came_to_for_the_agents_that_are_asked_for() -> None:  # VW-1, VW-7, SF-1
+    charge_all(charge("rocky", 0), charge("nit", 1), charge("rocky", 0, hand=8, played_at=START))
+    for agent, net in (("rocky", -48), ("nit", 48)):
+        result(agent, net)
+    assert [hand.net for hand in recent_hands().hands] == [{"nit": 48, "rocky": -48}, {}]
+    assert [hand.net for hand in recent_hands(agent_ids=["rocky"]).hands] == [{"rocky": -48}, {}]
+
+
+def test_a_list_takes_four_queries_however_many_hands_it_has(django_assert_num_queries) -> None:  # PF-4
+    for hand in range(30):
+        charge_all(charge("rocky", 0, hand=hand), charge("nit", 1, hand=hand))
+        result("rocky", hand, hand=hand)
+    for limit in (2, 25):
+        with django_assert_num_queries(4):
+            assert len(recent_hands(limit=limit).hands) == limit
+
+
+def test_a_days_chips_are_of_the_hands_whose_result_is_known_and_none_is_not_zero() -> None:  # VW-7
+    now = timezone.now()
+    result("rocky", 100, hand=1, ended_at=now)
+    result("rocky", -148, hand=2, ended_at=now - timedelta(hours=23))
+    result("rocky", 999, hand=3, ended_at=now - timedelta(hours=25))
+    result("nit", 0, hand=1, ended_at=now)
+    days = last_day(["rocky", "nit", "bluffy"])
+    assert {agent: (day.net, day.hands) for agent, day in days.items()} == {
+        "rocky": (-48, 2),
+        "nit": (0, 1),
+        "bluffy": (None, 0),
+    }

@@ -10,6 +10,7 @@ import pytest
 import redis
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from agentlab.agents.models import Agent
 from agentlab.common.models import AuditEntry
@@ -17,7 +18,7 @@ from capture import sources
 from capture.models import AgentCallRecord
 from capture.sources import HandSource, LocalHands, RemoteHands, SourceError, hand_source
 from tests.capture.elsewhere import KEY, answering, host_that, real_host
-from tests.capture.making import HAND, TABLE, charge, charge_all, play, turn, write
+from tests.capture.making import HAND, TABLE, charge, charge_all, play, result, turn, write
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,11 @@ def test_both_sources_give_the_same_hands_lists_days_and_outcomes(both: list[Han
     charge_all(charge("rocky", 4, is_fallback=True, fallback_reason="timed out"), charge("rocky", 9, hand=8))
     charge_all(charge("rocky", 5, change="clamp"), charge("rocky", 6, change="", note=""))
     charge_all(charge("rocky", 7, note="reconnected"))
+    result("rocky", -48)
+    result("nit", 48)
+    result("rocky", 5, hand=8, ended_at=timezone.now())
     ours, theirs = both
+    assert ours.read_hand_all(TABLE, HAND).net == {"nit": 48, "rocky": -48}
     assert (ours.silence(), theirs.silence()) == ("", "")
     assert theirs.read_hand(TABLE, HAND, agent_id="rocky") == ours.read_hand(TABLE, HAND, agent_id="rocky")
     assert theirs.read_hand_all(TABLE, HAND) == ours.read_hand_all(TABLE, HAND)
@@ -184,6 +189,18 @@ def test_a_host_that_misbehaves_becomes_one_sentence(how: str) -> None:  # RD-5,
         RemoteHands(url, KEY).read_hand_all(TABLE, HAND)
     assert raised.value.status == status
     assert "secret-word" not in str(raised.value)
+
+
+def test_of_a_host_that_says_nothing_of_results_none_is_known() -> None:  # RD-5, CAP-7
+    hand = b'{"tableId":"T-1","handNumber":7,"turns":1,"fallbacks":0,"kept":0,"lost":0,"agentIds":["rocky"],'
+    listed = b'{"hands":[' + hand + b'"actions":["call"],"lastPlayedAt":"2026-11-01T12:00:00Z"}]}'
+    day = b'{"agents":{"rocky":{"turns":1,"fallbacks":0,"keptHands":0}}}'
+    with host_that(answering("200 OK", HAND_JSON)) as url:
+        assert RemoteHands(url, KEY).read_hand_all(TABLE, HAND).net == {}
+    with host_that(answering("200 OK", listed)) as url:
+        assert RemoteHands(url, KEY).recent_hands().hands[0].net == {}
+    with host_that(answering("200 OK", day)) as url:
+        assert RemoteHands(url, KEY).last_day(["rocky"])["rocky"].net is None
 
 
 def test_a_host_that_is_not_there_becomes_one_sentence() -> None:  # RD-5

@@ -20,6 +20,8 @@ from capture.buffer import TurnBuffer
 from tests.hosted.scenes import game_state, your_turn
 
 TABLE = "t-1"
+CALL = 'I call.\n{"action": "call"}'  # what a model says
+FOLD = '{"action": "fold"}'
 
 
 def publish(agent_id: str = "rocky", *, strategy: str = "Play well.", model: str = "house", owner: str = "ada") -> str:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from opentelemetry.trace import INVALID_SPAN_CONTEXT, NonRecordingSpan
 
-from agentlab.agents.models import AgentDeployment
+from agentlab.agents.models import AgentDeployment, HandResult
 from agentlab.hosted import agent as agent_module
 from agentlab.hosted import model_port
 from agentlab.hosted.agent import ECHO_SECONDS, MARGIN_SECONDS
@@ -16,8 +16,11 @@ from agentlab.hosted.notes import memory_gap
 from capture import spans as capture_spans
 from capture.knowledge import read_knowledge
 from tests.hosted.openai_server import completion, endpoint, says
-from tests.hosted.scenes import game_state, hand_result, player_action, your_turn
+from tests.hosted.scenes import game_state, hand_result, player_action, seat_result, your_turn
 from tests.hosted.tables import (
+    CALL,
+    FOLD,
+    TABLE,
     answers,
     charges,
     echo,
@@ -30,9 +33,6 @@ from tests.hosted.tables import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-CALL = 'I call.\n{"action": "call"}'
-FOLD = '{"action": "fold"}'
 
 
 def test_it_enters_sits_pays_blinds_and_answers_a_turn_by_hand_and_action_index(capture_redis, tmp_path):
@@ -476,3 +476,19 @@ def test_the_spans_of_turns_carry_ids_and_counts_and_no_content(capture_redis, t
     assert "'gen_ai.response.model': 'answers'" in told
     for content in (secret, "As", "Kh", "call", "[Table]"):
         assert content not in told
+
+
+def test_what_a_hand_came_to_goes_to_the_ledger_once_for_whoever_was_dealt_in(capture_redis, tmp_path):
+    # HA-10
+    publish(model=answers(tmp_path / "a", CALL))
+    away = [seat_result(1, "nit", -100), seat_result(2, "bluffy", 100)]
+
+    async def run():
+        async with seated() as play:
+            await play.table.tell(hand_result(6), hand_result(7, seats=away))
+            await until(lambda: len(play.agent.memory.hand_history) == 2)
+
+    asyncio.run(run())
+    assert list(HandResult.objects.values_list("agent_id", "table_id", "hand_number", "net")) == [
+        ("rocky", TABLE, 6, -100)
+    ]

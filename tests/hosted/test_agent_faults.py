@@ -7,21 +7,9 @@ import redis
 
 from tests.hosted.openai_server import completion, endpoint, says
 from tests.hosted.scenes import game_state, your_turn
-from tests.hosted.tables import (
-    answers,
-    charges,
-    one_turn,
-    publish,
-    recorded,
-    seated,
-    soon,
-    until,
-)
+from tests.hosted.tables import CALL, answers, charges, one_turn, publish, recorded, seated, soon, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-CALL = 'I call.\n{"action": "call"}'
-FOLD = '{"action": "fold"}'
 
 
 def test_a_turn_before_any_state_and_frames_that_are_none_are_passed_over(capture_redis, tmp_path):

@@ -10,6 +10,8 @@ from agentlab.hosted.deployments import seat
 from capture.knowledge import read_knowledge
 from tests.hosted.scenes import game_state, your_turn
 from tests.hosted.tables import (
+    CALL,
+    FOLD,
     TABLE,
     answers,
     charges,
@@ -23,9 +25,6 @@ from tests.hosted.tables import (
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-CALL = 'I call.\n{"action": "call"}'
-FOLD = '{"action": "fold"}'
 
 
 def test_a_whisper_reaches_the_agent_at_its_next_turn_and_stands_in_what_it_knew(capture_redis, tmp_path):

@@ -56,6 +56,9 @@ def test_every_turn_is_captured_and_charged_and_a_second_play_overwrites_nothing
     ledger = rows(state, f"select table_id, {facts} from {LEDGER} group by 1")
     played = ((play["tables"][0], play["turns"], play["turns"], play["clamped"], 0) for play in (first, second))
     assert sorted(ledger) == sorted(played)
+    results = rows(state, "select table_id, hand_number, count(*), sum(net) from agent_hand_results group by 1, 2")
+    assert len(results) == 30
+    assert {(told, net) for _, _, told, net in results} == {(4, 0)}  # to everybody, and no chip is won that nobody lost
     assert first["clamped"] > 0  # the house model errs, and this seed has some of it
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from agentlab.agents.models import InferenceCharge
+from agentlab.agents.models import HandResult, InferenceCharge
 from capture.buffer import TurnBuffer
 from capture.durable import to_row
 from capture.models import AgentCallRecord
@@ -25,6 +25,7 @@ LEDGER = (
     *("input_tokens", "output_tokens", "cost", "duration_ms", "played_at", "action", "amount", "change", "note"),
     *("is_fallback", "fallback_reason", "capture_outcome", "capture_reason"),
 )
+RESULTS = ("agent_id", "table_id", "hand_number", "net", "ended_at")
 KEPT = tuple(column.name for column in AgentCallRecord._meta.concrete_fields if not column.primary_key)
 BUSY, QUIET, VETERANS = "busy", "quiet", ("veteran-1", "veteran-2")
 BUSY_VERSIONS = 120
@@ -60,7 +61,8 @@ class Spot:
 
 @dataclass
 class Played:
-    """Deals a world's hands. While the ledger's rows are drawn from it, it notes what to keep and what is hot."""
+    """Deals a world's hands. While the ledger's rows are drawn from it, it notes what to keep, what is hot, and what
+    the hands came to."""
 
     size: Size
     begin: datetime
@@ -69,6 +71,7 @@ class Played:
     seed: int = 1
     kept: list[Spot] = field(default_factory=list)
     hot: deque[Spot] = field(default_factory=deque)
+    results: list[tuple[Any, ...]] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         self.hot = deque(maxlen=self.size.hot)
@@ -77,6 +80,7 @@ class Played:
             hand = self._hand(chance, made, number)
             self._keep(hand, made, number)
             self.hot.extend(turn for turn in hand if turn.outcome == "recorded")
+            self.results += results(hand)
             yield from (turn.charge() for turn in hand)
             made, number = made + len(hand), number + 1
 
@@ -107,6 +111,13 @@ class Played:
         self.kept += [turn for turn in hand if turn.outcome == "recorded" and (whole or turn.agent == BUSY)]
 
 
+def results(hand: Sequence[Spot]) -> Iterator[tuple[Any, ...]]:
+    """One row for each agent of the hand, in the order of RESULTS: the first wins what the others lose."""
+    players, last = list(dict.fromkeys(turn.agent for turn in hand)), hand[-1]
+    for place, agent in enumerate(players):
+        yield (agent, last.table, last.hand, -24 if place else 24 * (len(players) - 1), last.at)
+
+
 def _version(agent: str, age: float) -> str:
     return f"{agent}-v{1 + int(age * (BUSY_VERSIONS if agent == BUSY else 2))}"
 
@@ -122,8 +133,9 @@ def sample(turn: Spot) -> Turn:
     return replace(made, captured_at=turn.at)
 
 
-def charge(turns: Sequence[Spot], say: Say = lambda _: None) -> None:
-    load(InferenceCharge, LEDGER, (turn.charge() for turn in turns), say)
+def charge(hands: Sequence[Sequence[Spot]], say: Say = lambda _: None) -> None:
+    load(InferenceCharge, LEDGER, (turn.charge() for hand in hands for turn in hand), say)
+    load(HandResult, RESULTS, (row for hand in hands for row in results(hand)), say)
 
 
 def keep(turns: Sequence[Spot], say: Say = lambda _: None) -> None:

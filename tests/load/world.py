@@ -12,7 +12,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from agentlab.agents.models import InferenceCharge
+from agentlab.agents.models import HandResult, InferenceCharge
 from tests.load import turns
 from tests.load.crowd import Crowd, gather, murmur, watch
 from tests.load.loading import Say, load, settle
@@ -75,6 +75,7 @@ def grow(world: World, size: Size, say: Say) -> None:
 def _play(size: Size, crowd: Crowd, begin: datetime, end: datetime, say: Say, seed: int = 1) -> None:
     played = turns.Played(size, begin, end, crowd.agents, seed)
     load(InferenceCharge, turns.LEDGER, played, say)
+    load(HandResult, turns.RESULTS, played.results, say)
     say(f"kept: {len(played.kept):,} turns; hot: {len(played.hot):,} turns")
     turns.keep(played.kept, say)
     turns.heat(list(played.hot))
@@ -88,8 +89,8 @@ def _subjects(begin: datetime, end: datetime) -> None:
     gone = turns.hand(GONE, 1, FACES, 30, begin + 0.7 * whole)
     long = turns.hand(LONG, 1, (*FACES, "agent-0005", "agent-0006", "agent-0007"), LONG_TURNS, begin + 0.8 * whole)
     marathon = turns.hand(MARATHON, 1, ("agent-0009",), MARATHON_TURNS, begin + 0.5 * whole)
-    few = [one for n in (1, 2, 3) for one in turns.hand("quiet", n, (QUIET, "agent-0001"), 12, begin + n * whole / 5)]
+    few = [turns.hand("quiet", n, (QUIET, "agent-0001"), 12, begin + n * whole / 5) for n in (1, 2, 3)]
     old = turns.hand("old", 1, VETERANS, 12, begin + 0.01 * whole)
-    turns.charge([*hot, *kept, *gone, *long, *marathon, *few, *old])
+    turns.charge([hot, kept, gone, long, marathon, *few, old])
     turns.keep([*kept, *old])
     turns.heat([*hot, *long])

@@ -11,6 +11,7 @@ from django.utils import timezone
 from agentlab.agents.charge import Charge, Outcome
 from agentlab.agents.ledger_rows import write
 from agentlab.agents.models import InferenceCharge
+from agentlab.agents.spool import Batch
 from agentlab.common.models import AuditEntry
 from agentlab.persona.executors import Inline
 from agentlab.persona.models import TraceEvent
@@ -46,7 +47,7 @@ def _charging(turns: int) -> Callable[[], int]:
             for index in range(turns)
         ]
         charges = {row.key: row for row in rows}
-        write(charges, {key: Outcome(key, "recorded") for key in charges})
+        write(Batch(charges, {key: Outcome(key, "recorded") for key in charges}))
         return 200
 
     return visit
@@ -58,7 +59,7 @@ def _outcomes() -> Callable[[], int]:
     keys = [(row.agent_id, row.table_id, row.hand_number, row.action_index) for row in rows]
 
     def visit() -> int:
-        write({}, {key: Outcome(key, "recorded") for key in keys})
+        write(Batch(outcomes={key: Outcome(key, "recorded") for key in keys}))
         return 200
 
     return visit
