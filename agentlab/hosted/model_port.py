@@ -9,7 +9,7 @@ import json
 import time
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from opentelemetry import trace
 
@@ -63,32 +63,51 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
+class _Failure(NamedTuple):
+    """How a call failed, for its span, before anything is raised."""
+
+    reason: str
+    duration_ms: int
+
+
 async def ask(model: Model, prompt: str, *, timeout: float) -> Completion:
     """One call of `model`, cut off after `timeout` seconds whatever the adapter does. Raises ModelFailed alone."""
-    started = time.monotonic()
     with tracer.start_as_current_span(f"chat {model.name}") as span:
         span.set_attribute("gen_ai.operation.name", "chat")
         span.set_attribute("gen_ai.request.model", model.name)
-        try:
-            async with asyncio.timeout(timeout):
-                completion = await model.complete(prompt, timeout=timeout)
-        except TimeoutError:
-            raise _failed(span, "timed out", started) from None
-        except ModelFailed as error:
-            raise _failed(span, error.reason, started) from None
-        except Exception as error:  # an adapter's own bug costs one decision, never the seat
-            raise _failed(span, f"adapter error: {type(error).__name__}", started) from error
-        completion = replace(completion, duration_ms=_since(started))
-        span.set_attribute("gen_ai.response.model", completion.model)
-        for name, count in (("input", completion.input_tokens), ("output", completion.output_tokens)):
-            if count is not None:
-                span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
-        return completion
+        answer = await _answer(model, prompt, timeout)
+        _tell(span, answer)
+    # Raised out here: a span notes the words of every exception that leaves it and of what caused it, and those of an
+    # adapter's own fault may quote the prompt.
+    if isinstance(answer, _Failure):
+        raise ModelFailed(answer.reason, answer.duration_ms)
+    return answer
 
 
-def _failed(span: trace.Span, reason: str, started: float) -> ModelFailed:
-    span.set_attribute("error.type", reason)
-    return ModelFailed(reason, _since(started))
+async def _answer(model: Model, prompt: str, timeout: float) -> Completion | _Failure:
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(timeout):
+            completion = await model.complete(prompt, timeout=timeout)
+    except TimeoutError:
+        return _Failure("timed out", _since(started))
+    except ModelFailed as error:
+        return _Failure(error.reason, _since(started))
+    except Exception as error:  # an adapter's own bug costs one decision, never the seat
+        return _Failure(f"adapter error: {type(error).__name__}", _since(started))
+    return replace(completion, duration_ms=_since(started))
+
+
+def _tell(span: trace.Span, answer: Completion | _Failure) -> None:
+    """Names and counts, or the reason that the ledger has as well."""
+    if isinstance(answer, _Failure):
+        span.set_attribute("error.type", answer.reason)
+        span.set_status(trace.StatusCode.ERROR, answer.reason)
+        return
+    span.set_attribute("gen_ai.response.model", answer.model)
+    for name, count in (("input", answer.input_tokens), ("output", answer.output_tokens)):
+        if count is not None:
+            span.set_attribute(f"gen_ai.usage.{name}_tokens", count)
 
 
 def _since(started: float) -> int:
