@@ -112,7 +112,9 @@ CACHES = {
     "default": (
         {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": CACHE_URL}
         if CACHE_URL
-        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+        # Failed sign-ins are counted here. With Django's 300 entries whoever guesses could have a count forgotten by
+        # failing under some hundred other names; so many fit in no window.
+        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
     ),
     # Never used as a cache: it is how Django reaches the capture buffer's own Redis, with raw bytes, short
     # timeouts and no retries (the client's defaults hold a call for most of a minute when Redis hangs).
@@ -210,14 +212,14 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": ["capture.api_schema.add_answers"],
 }
 
+LOG_LEVEL = env.one_of("LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "filters": {"refused": {"()": "agentlab.common.faults.RefusedRequests"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["refused"]}},
-    "root": {
-        "handlers": ["console"],
-        "level": env.one_of("LOG_LEVEL", "WARNING", ("DEBUG", "INFO", "WARNING", "ERROR")),
-    },
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
+    # A line for each request, which quotes its whole address: a password may be in that.
+    "loggers": {"httpx2": {"level": "WARNING" if LOG_LEVEL in ("DEBUG", "INFO") else LOG_LEVEL}},
 }

@@ -63,6 +63,14 @@ def test_failures_are_forgotten_once_their_time_is_over() -> None:  # RD-4
         assert limit.reached("ann") is reached
 
 
+def test_failing_under_many_other_names_makes_no_count_forgotten() -> None:  # RD-4
+    for _ in range(SIGN_IN_FAILURES.limit):
+        SIGN_IN_FAILURES.failed("ann", "10.0.0.1")
+    for number in range(3000):
+        SIGN_IN_FAILURES.failed(f"made up {number}", "10.0.0.1")
+    assert SIGN_IN_FAILURES.reached("ann", "10.0.0.1")
+
+
 def test_a_made_up_forwarding_header_gives_a_guesser_no_new_tries(client: Client) -> None:  # RD-4
     for number in range(SIGN_IN_FAILURES.limit):
         headers = {"x-forwarded-for": f"10.0.0.{number}", "x-real-ip": f"10.0.0.{number}"}

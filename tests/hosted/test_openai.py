@@ -214,6 +214,22 @@ def test_an_endpoint_that_is_not_there_is_a_failure():
         asyncio.run(run())
 
 
+def test_no_log_has_the_prompt_or_the_password_in_the_endpoints_address(caplog):
+    # HA-5, CAP-14
+    caplog.set_level("DEBUG")
+
+    async def run():
+        async with endpoint(says(completion("zanzibar"))) as server:
+            model = OpenAIModel("tiny", base_url=server.url.replace("//", "//user:hunter2@"), api_key="sk-secret")
+            await ask(model, "As Kd in the hole", timeout=5)
+            await model.close()
+
+    asyncio.run(run())
+    assert caplog.records
+    for word in ("hunter2", "sk-secret", "zanzibar", "As Kd"):
+        assert word not in caplog.text
+
+
 def test_one_turn_is_one_request_even_where_the_endpoint_asks_to_be_asked_again():
     # HA-5
     requests = []
