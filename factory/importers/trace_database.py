@@ -153,7 +153,7 @@ def _guarded(attempts: Iterator[FoundAttempt]) -> Iterator[FoundAttempt]:
         raise _refusal(error) from None
 
 
-def _attempts(db: sqlite3.Connection, run: _Run, columns: list[str], session: FoundSession) -> Iterator[FoundAttempt]:
+def _attempts(db: sqlite3.Connection, run: _Run, columns: list[str], session: FoundSession) -> Iterator[TracedAttempt]:
     same = " WHERE run_id IS (SELECT run_id FROM agent_attempts WHERE rowid = ?)" if "run_id" in columns else ""
     order = " ORDER BY " + ", ".join(
         name for name in ("started_at", "attempt_id", "rowid") if name in (*columns, "rowid")
@@ -167,10 +167,21 @@ def _attempts(db: sqlite3.Connection, run: _Run, columns: list[str], session: Fo
             session.notes.append(NO_OFFSET)
         if "attempt_id" in inputs and "attempt_id" in columns:
             _add_inputs(db, found, row["agentlab_row"], session.counts)
+            _miss_inputs(found)
+        else:
+            found.input_coverage = "not_recorded"  # whatever the row says, the table that would show it is not there
         session.counts.damaged += bool(found.damage)
         session.counts.shown += not found.damage
         found.notes += [f"Damaged row: {what}." for what in found.damage]
         yield found
+
+
+def _miss_inputs(found: TracedAttempt) -> None:
+    """Fewer rows than the attempt says it had inputs: then what is listed is not complete."""
+    lost = (found.declared_input_count or 0) - len(found.inputs)
+    if lost > 0:
+        found.damage.append(f"{lost} of the {found.declared_input_count} inputs that it declares are not in the file")
+        found.input_coverage = "partial" if found.inputs else "not_recorded"
 
 
 def _inputs_of_no_attempt(db: sqlite3.Connection, columns: list[str]) -> int:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from factory.importing import import_path
-from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun
+from factory.models import AgentAttempt, AgentAttemptInput, FactoryRun, RunNote
 from factory.providers.rehearsal import Rehearsal
 from factory.retention import SnapshotStore
 from factory.workflow import RunEnd
@@ -70,6 +70,27 @@ def test_a_half_migrated_trace_says_of_the_rest_that_it_was_not_recorded(importe
     assert second.task_prompt is second.send_kind is None
     assert {one.input_coverage for one in (first, second)} == {"not_recorded"}
     assert {one.declared_input_count for one in (first, second)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("table", "rows", "coverage", "listed"),
+    [(False, False, "not_recorded", 0), (True, False, "not_recorded", 0), (True, True, "partial", 3)],
+    ids=["the table is missing", "it is empty", "some rows are missing"],
+)
+def test_inputs_that_were_declared_and_are_not_in_the_file_are_not_called_none(
+    imported: Any, ada: User, table: bool, rows: bool, coverage: str, listed: int
+) -> None:  # FA-11 AI-2
+    attempts, insert, items = sql("rows-whole.sql").partition("INSERT INTO agent_attempt_inputs")
+    claimed = "UPDATE agent_attempts SET input_coverage = 'complete', declared_input_count = 5;"
+    inputs = [sql("3-inputs.sql")] * table + [insert + items] * rows
+    first = imported(*COLUMNS, *inputs, attempts, claimed)[0]
+    assert (first.input_coverage, first.inputs.count(), first.declared_input_count) == (coverage, listed, 5)
+    lost = f"{5 - listed} of the 5 inputs that it declares are not in the file"
+    assert RunNote.objects.filter(text=f"Attempt 1: Damaged row: {lost}.").exists() == table
+    client = Client()
+    client.force_login(ada)
+    html = client.get(f"/factory/runs/{first.run_id}/attempts/1").content.decode()
+    assert "No explicit files or attachments were supplied on this dispatch." not in html
 
 
 def test_a_trace_of_the_first_schema_is_shown_with_the_contracts_sentences(
