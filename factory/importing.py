@@ -15,7 +15,7 @@ from typing import BinaryIO
 from django.db import transaction
 
 from agentlab.common.numbers import counted
-from factory.importers import claude_code
+from factory.importers import claude_code, inspect_log
 from factory.importers.detect import reader_of
 from factory.importers.found import Counts, FoundSession, NotSupportedError, TooLargeError
 from factory.importers.trace_database import MAGIC as TRACE_DATABASE
@@ -25,6 +25,9 @@ from factory.resolve import RequestError, open_regular
 from factory.tracing import FoundRun
 
 UPLOAD_LIMIT = 20 * 1024**2  # what a browser may send; the command reads files of any size
+UNPACKED_LIMIT = (
+    10 * UPLOAD_LIMIT
+)  # what an archive from a browser may hold: it is read by a process that serves others
 
 
 class ImportRefused(Exception):
@@ -112,6 +115,11 @@ def import_upload(file: BinaryIO, name: str, *, owner_id: int) -> FileReport:
     if file.read(len(TRACE_DATABASE)) == TRACE_DATABASE:
         raise ImportRefused("not supported here: a trace database is imported with manage.py factory import")
     file.seek(0)
+    try:
+        # A value takes some thirty times its JSON in memory: no member may hold more than a plain file might.
+        inspect_log.check_unpacked(file, member=UPLOAD_LIMIT, total=UNPACKED_LIMIT)
+    except TooLargeError as error:
+        raise ImportRefused(f"{error}; manage.py factory import takes larger ones") from None
     return _import(file, Path(name), owner_id)
 
 

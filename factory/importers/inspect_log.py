@@ -66,13 +66,24 @@ def read_zip(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
     yield _session(head, raw, path, _zip_samples(archive, members), broken_off=head_name != "header.json")
 
 
-def _check_sizes(archive: zipfile.ZipFile) -> None:
+def check_unpacked(file: BinaryIO, *, member: int, total: int) -> None:
+    """Limits of the caller's own on what an archive unpacks to, for a file that may be one. Raises TooLargeError."""
+    try:
+        if zipfile.is_zipfile(file):
+            _check_sizes(zipfile.ZipFile(file), member, total)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        pass  # whoever reads it says so
+    finally:
+        file.seek(0)
+
+
+def _check_sizes(archive: zipfile.ZipFile, member: int = LARGEST_MEMBER, total: int = LARGEST_TOTAL) -> None:
     entries = archive.infolist()
-    if sum(entry.file_size for entry in entries) > LARGEST_TOTAL:
-        raise TooLargeError(f"the archive unpacks to more than {LARGEST_TOTAL // 1024**3} GiB")
+    if sum(entry.file_size for entry in entries) > total:
+        raise TooLargeError(f"the archive unpacks to more than {total // 1024**2:,} MiB")
     for entry in entries:
-        if entry.file_size > LARGEST_MEMBER:
-            raise TooLargeError(f"{entry.filename} unpacks to more than {LARGEST_MEMBER // 1024**2} MiB")
+        if entry.file_size > member:
+            raise TooLargeError(f"{entry.filename} unpacks to more than {member // 1024**2} MiB")
         if entry.file_size > LARGEST_RATIO * max(entry.compress_size, 1024):
             raise TooLargeError(f"{entry.filename} unpacks to more than {LARGEST_RATIO} times its size")
 

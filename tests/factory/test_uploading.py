@@ -1,5 +1,8 @@
 """A session file that is brought by a browser."""
 
+import json
+import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 import factory
+from factory.importing import import_path
 from factory.models import FactoryRun
 
 pytestmark = pytest.mark.django_db
@@ -71,3 +75,19 @@ def test_an_upload_needs_the_forms_token(ada: User) -> None:  # SF-1
 def test_nobody_brings_nothing(client_of: Callable[[User | None], Client]) -> None:  # SF-1
     response = client_of(None).post("/factory/import", {"file": SimpleUploadedFile("x", b"x")})
     assert response.status_code == 302 and response.headers["Location"].startswith("/login")
+
+
+@pytest.mark.parametrize(("members", "said"), [(1, "unpacks to more than 20 MiB"), (11, "to more than 200 MiB")])
+def test_an_archive_that_unpacks_to_more_than_a_file_may_have_is_refused_here_alone(
+    owner: Client, tmp_path: Path, members: int, said: str
+) -> None:  # SF-6
+    words = os.urandom(512).hex() * (21_000 if members == 1 else 19_000)  # 21 MiB, or eleven times 19
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"run_id": "r"}}))
+        for number in range(members):
+            archive.writestr(f"samples/{number}_epoch_1.json", json.dumps({"id": number, "input": words}))
+    said_to = uploaded(owner, "log.eval", (tmp_path / "log.eval").read_bytes()).content.decode()
+    assert said in said_to and "manage.py factory import takes larger ones" in said_to
+    assert not FactoryRun.objects.exists()
+    if members == 1:
+        assert [report.new for report in import_path(tmp_path / "log.eval", owner_id=None)] == [1]
