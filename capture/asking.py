@@ -30,12 +30,13 @@ class AskedTurn:
 
 
 def asked_hand(query: Mapping[str, str]) -> Asked:
-    """`table`, `hand`, `agent` and `q`. A table given as `T-4:184` names the hand too, as a copied id does."""
-    table, hand = query.get("table", "").strip(), query.get("hand", "").strip()
-    if table and not hand and (whole := re.fullmatch(r"(.+):([0-9]+)", table, re.DOTALL)):
+    """`table`, `hand`, `agent` and `q`. A table given as `T-4:184` names the hand too, as a copied id does. Ids are
+    taken exactly: space around one may belong to it."""
+    table, hand = query.get("table", ""), query.get("hand", "").strip()
+    if table and not hand and (whole := re.fullmatch(r"(.+):([0-9]+)\s*", table, re.DOTALL)):
         table, hand = whole.groups()
-    agent, find = query.get("agent", "").strip(), query.get("q", "").strip()
-    if not table and not hand:
+    agent, find = _unless_blank(query.get("agent", "")), query.get("q", "").strip()
+    if not table.strip() and not hand:
         return Asked(find=find)
     if not hand:
         raise BadQuestion("Which hand? Give its number beside the table, or the whole id, such as T-4:184.")
@@ -65,12 +66,16 @@ def whole_number(text: str, name: str) -> int:
 
 def asked_agent(query: Mapping[str, str]) -> str:
     """`agent` alone, perhaps ""."""
-    agent = query.get("agent", "").strip()
+    agent = _unless_blank(query.get("agent", ""))
     try:
         check_asked_id("agent", agent or "-")
     except ValueError as error:
         raise BadQuestion(str(error)) from None
     return agent
+
+
+def _unless_blank(text: str) -> str:
+    return text if text.strip() else ""
 
 
 def _check(table_id: str, hand_number: int, agent_id: str) -> None:

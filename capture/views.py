@@ -1,5 +1,6 @@
 """The operators' pages of captured hands: read the request, call one service, render."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
@@ -32,12 +34,15 @@ from capture.recent import RecentHands
 from capture.sources import HandSource, SourceError, hand_source
 from capture.wording import unknown_actions
 
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
 
 def agent_named(text: str) -> str:
     """The id that somebody means who may have typed a name, as the pages show it; else what was typed."""
     if not text or Agent.objects.filter(id=text).exists():
         return text
-    found = Agent.objects.filter(name__iexact=text).values_list("id", flat=True)[:2]
+    typed = text.strip()
+    found = Agent.objects.filter(Q(id=typed) | Q(name__iexact=typed)).values_list("id", flat=True)[:2]
     return found[0] if len(found) == 1 else text
 
 
@@ -86,7 +91,9 @@ def _shown(request: HttpRequest) -> Shown:
 
 
 def _form(request: HttpRequest) -> dict[str, Any]:
-    fields = {name: request.GET.get(name, "") for name in ("table", "hand", "agent")}
+    given = {name: request.GET.get(name, "") for name in ("table", "hand", "agent")}
+    # As they are, since the form sends them again; but a control character can stand in no field.
+    fields = {name: plain(text) if CONTROL.search(text) else text for name, text in given.items()}
     return fields | {"agents": Agent.objects.only("id", "name")[:200]}
 
 
@@ -105,7 +112,9 @@ def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dic
 
 def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[str, Any]:
     source, agent_id = hand_source(), agent_named(asked.agent_id)
-    hand = source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
+    hand = _read(source, table_id, number, agent_id)
+    if not hand.turns and (typed := table_id.strip()) not in ("", table_id):  # the space was none of the table's id
+        table_id, hand = typed, _read(source, typed, number, agent_id)
     audit_opened(user, hand)
     links = TurnLinks(OPERATORS_PAGE, VERSION_PAGE, asked.find)
     scope = {"table": table_id, "hand": str(number)} | ({"agent": agent_id} if agent_id else {})
@@ -123,6 +132,11 @@ def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[
         "find_fields": scope.items(),
         **_neighbours(source, table_id, number),
     }
+
+
+def _read(source: HandSource, table_id: str, number: int, agent_id: str) -> Hand:
+    """Of one agent alone, where one is named."""
+    return source.read_hand(table_id, number, agent_id=agent_id) if agent_id else source.read_hand_all(table_id, number)
 
 
 def _neighbours(source: HandSource, table_id: str, number: int) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The list of hands, and hands that open to nothing: each says why, and what to do next."""
 
+import html
 import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import redis
@@ -13,6 +15,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agentlab.agents.models import Agent, InferenceCharge
+from capture.models import AgentCallRecord
 from capture.reading import neighbours_all
 from capture.recent import Neighbours
 from tests.capture import hands
@@ -368,6 +371,26 @@ def test_a_look_up_that_makes_no_sense_is_refused_in_words(client: Client, query
 def test_a_copied_hand_id_can_be_looked_up_as_it_is(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
     hands.store(capture_redis, [hands.captured("rocky", 1)])
     assert "I hold top pair" in read(client, f"{LIST}?table=T-4%3A184&hand=")
+
+
+def test_space_around_an_id_belongs_to_it_unless_there_is_no_such_table(
+    client: Client, capture_redis: redis.Redis
+) -> None:  # CAP-12, VW-1, PIN-2
+    for table in ("T-4", " T-4"):
+        hands.store(capture_redis, [hands.captured("rocky", 1, response=f"said at {table!r}")], table=table)
+    links = re.findall(r'href="(/agent-capture\?table=[^"#]*)"', read(client, LIST))
+    told = [set(re.findall(r"said at &#x27;( ?T-4)&#x27;", read(client, html.unescape(link)))) for link in links]
+    assert sorted(map(tuple, told)) == [(" T-4",), ("T-4",)]
+    client.post("/agent-capture/keep", {"table": " T-4", "hand": "184", "agent": "rocky"})
+    assert list(AgentCallRecord.objects.values_list("table_id", flat=True)) == [" T-4"]
+    for typed in ("table=T-4%20&hand=184", "table=T-4%20&hand=%20184%20", "table=T-4%3A184%20"):
+        assert "said at &#x27;T-4&#x27;" in read(client, f"{LIST}?{typed}")
+
+
+@pytest.mark.parametrize(("table", "shown"), [("a\u202eb", "a\u202eb"), ('a"b', "a&quot;b"), ("a\x01b", "a␁b")])
+def test_the_look_up_can_be_sent_again_as_it_stands(client: Client, table: str, shown: str) -> None:  # CAP-12, SF-2
+    page = read(client, f"{LIST}?{urlencode({'table': table, 'hand': 'x'})}", 400)
+    assert f'name="table" value="{shown}"' in page
 
 
 def test_news_are_counted_against_what_is_shown(client: Client, capture_redis: redis.Redis) -> None:  # VW-1
