@@ -44,7 +44,7 @@ def _place(cache: Mapping[str, Any]) -> tuple[Any, ...] | None:
 def capture_redis_keeps_what_it_is_given(app_configs: Any, **_: Any) -> list[CheckMessage]:
     """Asks the server, where it answers: a policy other than noeviction may throw out other keys than those that are
     written, turns of the day and what else lives there."""
-    policy = _eviction_policy()
+    policy = _said("memory", "maxmemory_policy")
     if policy in (None, "noeviction"):
         return []
     return [
@@ -56,13 +56,27 @@ def capture_redis_keeps_what_it_is_given(app_configs: Any, **_: Any) -> list[Che
     ]
 
 
-def _eviction_policy() -> str | None:
+@register(Tags.caches)
+def capture_redis_is_one_server(app_configs: Any, **_: Any) -> list[CheckMessage]:
+    """Asks the server, where it answers. What is ours here speaks to one server, and a node of a cluster turns away
+    every hand that is another node's."""
+    if _said("cluster", "cluster_enabled") != 1:
+        return []
+    return [
+        Warning(
+            "AGENT_CAPTURE_REDIS_URL names a node of a Redis Cluster: it refuses the hands of the other nodes.",
+            hint="Name a single server. Agents of your own may give TurnBuffer redis-py's cluster client.",
+            id="capture.W003",
+        )
+    ]
+
+
+def _said(section: str, name: str) -> Any:
     """None where the server does not answer or does not say: it may be up later, and not for everyone to ask."""
     try:
-        policy: str | None = get_redis_connection("capture").info("memory").get("maxmemory_policy")
+        return get_redis_connection("capture").info(section).get(name)
     except (RedisError, OSError):
         return None
-    return policy
 
 
 @register(Tags.security, deploy=True)

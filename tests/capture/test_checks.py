@@ -8,10 +8,12 @@ from django.core.checks import run_checks
 
 from capture.checks import (
     capture_redis_is_its_own,
+    capture_redis_is_one_server,
     capture_redis_keeps_what_it_is_given,
     service_key_is_hard_to_guess,
 )
 from tests.capture.making import take_redis_away
+from tests.faults.redis_node import RedisNode
 
 
 def ids(messages: list[Any]) -> list[str]:
@@ -67,9 +69,18 @@ def test_a_policy_that_may_evict_keys_is_a_warning(capture_redis: redis.Redis, p
         capture_redis.config_set("maxmemory-policy", before)
 
 
+def test_a_node_of_a_cluster_is_a_warning(settings) -> None:  # CAP-12
+    options = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf")
+    for given, found in (((), []), (options, ["capture.W003"])):
+        with RedisNode(*given) as node:
+            share(settings, f"redis://127.0.0.1:{node.port}/0", "redis://h")
+            assert ids(capture_redis_is_one_server(None)) == found
+
+
 def test_a_redis_that_is_not_up_yet_is_not_complained_of(settings) -> None:  # CAP-11
     take_redis_away(settings)
     assert capture_redis_keeps_what_it_is_given(None) == []
+    assert capture_redis_is_one_server(None) == []
 
 
 @pytest.mark.parametrize(("key", "found"), [("", []), ("k" * 16, []), ("k" * 15, ["capture.W002"])])
