@@ -9,7 +9,7 @@ the failed reply is not sent again and is no turn of its own.
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from factory.importers import images, jsonl
 from factory.importers.building import BETWEEN, TurnBuilder, attempts, index_notes
@@ -27,7 +27,7 @@ _HIDDEN_EVENTS = {
     "tool_execution_update", "tool_execution_end", "queue_update", "compaction_start", "compaction_end",
 }  # fmt: skip
 _MEMBER_EVENTS = {"auto_retry_start", "auto_retry_end"}
-_FILE_MARK = re.compile(r'<file name="([^"\n]*)">(.*?)</file>', re.DOTALL)
+_FILE_BEGINS, _FILE_ENDS = re.compile(r'<file name="([^"\n]*)">'), "</file>"
 
 
 def read(file: BinaryIO, path: Path) -> Iterator[FoundSession]:
@@ -148,7 +148,7 @@ class _Builder(TurnBuilder):
         if role == "user":
             self.found.user_prompt = said
             self.found.inputs = _inputs(message.get("content"), said or "")
-            self.found.asked = _FILE_MARK.sub("", said or "").strip() or None
+            self.found.asked = _beside_files(said or "").strip() or None
         elif role == "assistant":
             self._reply(message, said, record)
         elif role == "toolResult":
@@ -211,12 +211,41 @@ def _message_text(content: object) -> str | None:
     return "\n".join(blocks) if blocks else None
 
 
+class _Mark(NamedTuple):
+    """Where a file's text stands in a message, its markers included."""
+
+    start: int
+    end: int
+    path: str
+    words: str
+
+
+def _marks(message: str) -> Iterator[_Mark]:
+    """Each beginning with the next end after it. One pattern for both would look for the end of every beginning anew:
+    minutes, where a megabyte of beginnings has none."""
+    at = 0
+    while begins := _FILE_BEGINS.search(message, at):
+        end = message.find(_FILE_ENDS, begins.end())
+        if end < 0:
+            return
+        at = end + len(_FILE_ENDS)
+        yield _Mark(begins.start(), at, begins[1], message[begins.end() : end])
+
+
+def _beside_files(message: str) -> str:
+    kept, at = [], 0
+    for mark in _marks(message):
+        kept.append(message[at : mark.start])
+        at = mark.end
+    return "".join(kept) + message[at:]
+
+
 def _inputs(content: object, message: str) -> list[PacketItem]:
     """Files given by `@name`: their text stands in the message between markers; an image leaves an empty marker.
 
     A marker is plain text that anybody may type, so each item says that it was derived from the message.
     """
-    marks = [(match[1], bool(match[2].strip())) for match in _FILE_MARK.finditer(message)]
+    marks = [(mark.path, bool(mark.words.strip())) for mark in _marks(message)]
     pictures = [mapping(block) for block in items(content) if mapping(block).get("type") == "image"]
     empty = [path for path, has_text in marks if not has_text]
     found = [

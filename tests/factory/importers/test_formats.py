@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import sqlite3
+import time
 import zipfile
 from pathlib import Path
 
@@ -50,6 +51,32 @@ def test_what_was_asked_is_what_stands_beside_the_files_that_were_given(tmp_path
             write_lines(tmp_path / "a.jsonl", PI_HEADER, pi_message("1", None, "user", words))
         ).attempts
         assert (attempt.user_prompt, attempt.asked) == (words, asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "asked", "files"),
+    [
+        ('<file name="a">x</file>one<file name="b">y</file> two', "one two", ["a", "b"]),
+        ('<file name="a"><file name="b">y</file></file>', "</file>", ["a"]),  # a beginning goes with the next end
+        ('<file name="a">x</file> and <file name="b">', 'and <file name="b">', ["a"]),
+        ("no</file>", "no</file>", []),
+    ],
+)
+def test_a_file_in_a_message_ends_with_the_next_end(tmp_path: Path, words: str, asked: str, files: list[str]) -> None:
+    # IM-1
+    path = write_lines(tmp_path / "a.jsonl", PI_HEADER, pi_message("1", None, "user", words))
+    [attempt] = read_one(path).attempts
+    assert (attempt.asked, [item.source_path for item in attempt.inputs]) == (asked, files)
+
+
+def test_beginnings_of_files_that_never_end_are_not_gone_over_for_ever(tmp_path: Path) -> None:  # IM-1 SF-6
+    path = write_lines(
+        tmp_path / "a.jsonl", PI_HEADER, pi_message("1", None, "user", '<file name="a">' * 60_000 + "do it")
+    )
+    began = time.process_time()
+    [attempt] = read_one(path).attempts
+    assert (attempt.inputs, attempt.asked) == ([], attempt.user_prompt)
+    assert time.process_time() - began < 20  # it took minutes
 
 
 def test_a_compaction_is_said_on_the_turn_before_it() -> None:  # IM-1
