@@ -19,6 +19,8 @@ from agentlab.hosted.table_config import Journal, Report, TableConfig
 
 START_SECONDS = 30.0
 STOP_SECONDS = 5.0
+LONGEST_SOURCE = 1000
+"""Characters of a hand's name: a file's name, and perhaps a key in it that can be of any length."""
 
 
 class TableFailed(Exception):
@@ -91,17 +93,19 @@ class TableProcess:
         process = self._process
         assert process is not None and process.stdout is not None
         report, failure = None, ""
+        skipped: dict[str, str] = {}
         async for line in process.stdout:
             said = json.loads(line)
             if "ready" in said and not self._ready.done():
                 self._ready.set_result(said["ready"])
             elif "hand" in said and self._on_hand:
                 self._on_hand(said["hand"])
+            skipped |= said.get("skipped", {})
             report, failure = said.get("report", report), said.get("failed", failure)
         code = await process.wait()
         if report is None:
             raise TableFailed(failure or f"the table ended without a report (exit {code})")
-        return msgspec.convert(report, Report)
+        return msgspec.convert(report | {"skipped": skipped}, Report)
 
     def _failure(self) -> BaseException | None:
         return self._done.exception() if self._done and self._done.done() and not self._done.cancelled() else None
@@ -169,6 +173,9 @@ def main() -> None:
     except (OSError, DealsError) as error:
         _tell(failed=str(error) if isinstance(error, DealsError) else f"the table cannot serve: {error.strerror}")
         sys.exit(1)
+    for source, reason in report.skipped.items():  # a line each: of a large folder they are too much for one
+        _tell(skipped={source[:LONGEST_SOURCE]: reason})
+    report.skipped = {}
     _tell(report=msgspec.to_builtins(report))  # asdict() would count a Counter's pairs
 
 

@@ -293,6 +293,17 @@ def test_where_people_have_accounts_the_house_takes_nobodys_name_and_no_redis_of
         call_command("play", "--agents", "2", "--hands", "1")
 
 
+def test_a_file_of_thousands_of_hands_that_cannot_be_dealt_is_told_of_hand_by_hand(state):
+    # HA-9, SF-4
+    keys = [f"{number} {'long ' * 50}" for number in range(5000)] + ["one " * 400_000]
+    (state / "other.phhs").write_text("".join(f"['{key}']\nvariant = 'FT'\n" for key in keys))
+    code, _, error = play(state, "--deal", str(state / "other.phhs"))
+    lines = error.splitlines()
+    assert (code, len(lines), lines[-1]) == (1, 5002, "CommandError: no hand could be dealt")
+    assert lines[7].startswith("not dealt: other.phhs#7 long long")
+    assert lines[7].endswith("variant 'FT' is not no-limit hold'em")
+
+
 def test_files_of_which_no_hand_can_be_dealt_are_no_success(state):
     # HA-9, SF-4
     (state / "broken.phh").write_text("variant = 'NT'")
