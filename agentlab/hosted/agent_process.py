@@ -50,11 +50,13 @@ class AgentProcess:
         pause, clock = FIRST_PAUSE, asyncio.get_running_loop().time
         while True:
             began = clock()
-            code = await self._live()
+            try:
+                how = f"ended (exit {await self._live()})"
+            except OSError as error:  # the machine has no process to give, or no memory, at this moment
+                how = f"could not be started ({error.strerror})"
             if self._stopping:
                 return
-            names = ", ".join(self.order.agent_ids)
-            log.warning("the process of %s ended (exit %s) and is started again", names, code)
+            log.warning("the process of %s %s and is started again", ", ".join(self.order.agent_ids), how)
             pause = FIRST_PAUSE if clock() - began > LONGEST_PAUSE else min(pause * 2, LONGEST_PAUSE)
             await asyncio.sleep(pause)
 
