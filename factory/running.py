@@ -146,9 +146,17 @@ def _is_utf8(text: str) -> bool:
 
 
 def _workspace(run_id: int) -> Path:
-    """The folder in which this run's agent works, kept afterwards: it holds what was built."""
-    folder = Path(settings.STATE_DIR) / "workspaces" / f"run-{run_id}"
-    folder.mkdir(parents=True, mode=0o700)
+    """A new folder in which this run's agent works, kept afterwards: it holds what was built.
+
+    A database that was set back gives a number again whose folder is still there: that is left as it is.
+    """
+    root = Path(settings.STATE_DIR) / "workspaces"
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder, times = root / f"run-{run_id}", 1
+    while folder.exists():
+        times += 1
+        folder = root / f"run-{run_id}-{times}"
+    folder.mkdir(mode=0o700)
     return folder
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -249,3 +250,14 @@ def test_a_task_with_odd_characters_comes_back_exactly(run: Run) -> None:  # FA-
     (attempt,) = attempts(run_id)
     assert attempt.task_prompt == FactoryRun.objects.get(pk=run_id).task == odd
     assert odd in (attempt.user_prompt or "")
+
+
+def test_a_number_that_is_given_again_finds_a_folder_of_its_own(run: Run, settings: Any) -> None:  # FA-2 SF-5
+    """As in a database that was set back to a copy of itself, while the folders of later runs stayed."""
+    first, _ = run("Do it", workflow="ask")
+    older = Path(settings.STATE_DIR) / "workspaces" / f"run-{first + 1}"
+    older.mkdir()
+    (older / "ask.txt").write_text("older")
+    again, end = run("Do it", workflow="ask")
+    assert (again, end.state, (older / "ask.txt").read_text()) == (first + 1, "succeeded", "older")
+    assert Path(FactoryRun.objects.get(pk=again).workspace) == older.with_name(f"run-{again}-2")
