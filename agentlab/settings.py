@@ -52,7 +52,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agentlab.common.middleware.SignedInByDefault",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -108,14 +108,25 @@ PRIVATE_REDIS_SOCKET = local.socket_path(STATE_DIR)
 AGENT_CAPTURE_REDIS_URL = env.redis_url("AGENT_CAPTURE_REDIS_URL", f"unix://{PRIVATE_REDIS_SOCKET}?db=0")
 CACHE_URL = env.redis_url("CACHE_URL")
 CAPTURE_TTL_SECONDS = env.whole("CAPTURE_TTL_SECONDS", 86_400, least=1, most=10 * 365 * 86_400)
+# Failed sign-ins are counted in these. With Django's 300 entries whoever guesses could have a count forgotten by
+# failing under some hundred other names; so many fit in no window.
+IN_MEMORY = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
+NO_RETRY = Retry(NoBackoff(), 0)
 CACHES = {
     "default": (
-        {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": CACHE_URL}
+        {
+            "BACKEND": "django_redis.cache.RedisCache",
+            "LOCATION": CACHE_URL,
+            "OPTIONS": {
+                "SOCKET_CONNECT_TIMEOUT": 1,
+                "SOCKET_TIMEOUT": 1,
+                "CONNECTION_POOL_KWARGS": {"retry": NO_RETRY},
+            },
+        }
         if CACHE_URL
-        # Failed sign-ins are counted here. With Django's 300 entries whoever guesses could have a count forgotten by
-        # failing under some hundred other names; so many fit in no window.
-        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 100_000}}
+        else IN_MEMORY
     ),
+    "here": IN_MEMORY | {"LOCATION": "here"},  # while the other does not answer
     # Never used as a cache: it is how Django reaches the capture buffer's own Redis, with raw bytes, short
     # timeouts and no retries (the client's defaults hold a call for most of a minute when Redis hangs).
     "capture": {
@@ -125,7 +136,7 @@ CACHES = {
             "CLIENT_CLASS": "django_redis.client.DefaultClient",
             "SOCKET_CONNECT_TIMEOUT": 1,
             "SOCKET_TIMEOUT": 2,
-            "CONNECTION_POOL_KWARGS": {"retry": Retry(NoBackoff(), 0), "max_connections": 32},
+            "CONNECTION_POOL_KWARGS": {"retry": NO_RETRY, "max_connections": 32},
         },
     },
 }

@@ -2,7 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
+from django.core.cache import cache, caches
 from django.test import Client
 
 from agentlab.common.signin import SIGN_IN_FAILURES
@@ -69,6 +69,18 @@ def test_failing_under_many_other_names_makes_no_count_forgotten() -> None:  # R
     for number in range(3000):
         SIGN_IN_FAILURES.failed(f"made up {number}", "10.0.0.1")
     assert SIGN_IN_FAILURES.reached("ann", "10.0.0.1")
+
+
+def test_while_the_cache_is_away_people_sign_in_and_guessers_are_counted_here(settings, client: Client) -> None:
+    # RD-4, SF-5
+    away = {"BACKEND": "django_redis.cache.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
+    settings.CACHES = {**settings.CACHES, "default": away}
+    caches["here"].clear()
+    assert _sign_in(Client(), "ann", "right") == 302
+    for _ in range(SIGN_IN_FAILURES.limit):
+        assert _sign_in(client, "ann", "wrong") == 200
+    assert _sign_in(client, "ann", "right") == 429
+    assert client.get("/internal/agent-capture/hands", headers={"x-service-key": "guess"}).status_code == 401
 
 
 def test_a_made_up_forwarding_header_gives_a_guesser_no_new_tries(client: Client) -> None:  # RD-4
