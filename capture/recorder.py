@@ -183,13 +183,21 @@ class TurnRecorder:
     # ---- the writer's side
 
     def _run(self) -> None:
-        while batch := self._next_batch():
-            reasons = self._stored(batch)
-            if self._finishes(batch):
-                for queued, reason in zip(batch, reasons, strict=True):
-                    self._settle(queued, RECORDED if reason is None else FAILED, reason or "")
-                self._tell()
-                self._count_done(len(batch))
+        while self._write_a_batch():
+            pass  # while the thread waits for the next turn it holds none that is written
+
+    def _write_a_batch(self) -> bool:
+        """Whether there was one: at the end there is none."""
+        batch = self._next_batch()
+        if not batch:
+            return False
+        reasons = self._stored(batch)
+        if self._finishes(batch):
+            for queued, reason in zip(batch, reasons, strict=True):
+                self._settle(queued, RECORDED if reason is None else FAILED, reason or "")
+            self._tell()
+            self._count_done(len(batch))
+        return True
 
     def _next_batch(self) -> list[_Queued]:
         """Up to a hundred turns, as soon as there is one; none once the recorder is closed."""

@@ -1,11 +1,13 @@
 """The recorder: a turn costs its caller next to nothing, every turn gets one outcome, and nothing that happens to the
 store reaches the caller. Faults of a real Redis are in tests/faults."""
 
+import gc
 import logging
 import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -259,6 +261,21 @@ def test_every_turn_from_eight_threads_gets_exactly_one_outcome(make: Any, outco
     assert Counter(index for index, _, _ in outcomes) == Counter(range(1600))
     told = Counter(outcome for _, outcome, _ in outcomes)
     assert recorder.stats == Stats(1600, told["recorded"], told["dropped"], told["failed"])
+
+
+class Held(str):
+    """A response that can be looked for."""
+
+
+def test_what_is_written_is_let_go_of(make: Any) -> None:  # CAP-10
+    recorder = make(Store(reasons={3: "why"}))
+    for index in range(150):
+        recorder.record(turn(index, response=Held("x" * 1000)))
+    assert recorder.flush(10)
+    deadline = time.monotonic() + 10  # the last outcome is told a moment before the thread is back to waiting
+    while still := sum(isinstance(held, Turn) and type(held.response) is Held for held in gc.get_objects()):
+        assert time.monotonic() < deadline, f"{still} turns are still held"
+        time.sleep(0.01)
 
 
 # ---- logging
