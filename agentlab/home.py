@@ -37,6 +37,7 @@ def home(request: HttpRequest) -> HttpResponse:
         return render(request, "home/anonymous.html", {"local": settings.LOCAL})
     now = datetime.now(UTC)
     context = _at_the_tables(now) if is_operator(request.user) else _own_agents(request.user)
+    context["silence"] = hand_source().silence()
     context |= {"runs": newest_runs(request.user, NEWEST), "studies": _newest_studies(request.user)}
     return render(request, "home/home.html", context)
 

@@ -226,7 +226,8 @@ _VERBS: Final = {
     **dict.fromkeys(_RAISES, "raise"),
     **dict.fromkeys(_ALL_IN, "all_in"),
 }
-_SIZED: Final = frozenset({"bet", "raise", "all_in"})
+_SIZED: Final = frozenset({"bet", "raise", "all_in"})  # ways to put in more: one may be sent as another
+_UNSIZED: Final = frozenset({"fold", "check", "call"})
 _WORDS = re.compile(rf"(?:i )?({'|'.join(sorted(_VERBS, key=len, reverse=True))})(?: (?:to )?(\S.*))?")
 _NUMBER = re.compile(r"(?:to )?\$?(-?(?:\d{1,3}(?:[, _]\d{3})+|\d{1,15})(?:\.\d{1,2}|\.\d{4,9})?)(?: ?chips?)?")
 
@@ -308,7 +309,8 @@ def remark(
     """
     if sent is None or not sent.action or not asked.action:
         return None
-    if asked.action in ("fold", "check", "call") or sent.action in ("fold", "check", "call"):
+    verbs = {_verb(asked.action), _verb(sent.action)}
+    if not (verbs <= _SIZED or len(verbs) == 1) or verbs & _UNSIZED:  # only amounts of one act can be compared
         return _verb_remark(asked, sent)
     if change is None and asked.action == "all_in" != sent.action:  # perhaps all that was left, in other words
         return None
@@ -328,6 +330,11 @@ def remark(
         f"Changed on the way out: the response asked for {digits(asked.amount)};"
         f" {digits(sent.amount)} reached the table{legal}.",
     )
+
+
+def _verb(action: str) -> str:
+    """The game's own word, or the agent's where it plays another game."""
+    return _VERBS.get(_plain_words(action), action)
 
 
 def _verb_remark(asked: Move, sent: Move) -> Remark | None:

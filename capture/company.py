@@ -17,8 +17,8 @@ AN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # as an agent's own key is; what a r
 
 @dataclass(frozen=True)
 class Company:
-    """Ids of agents. `seated`: who has a turn of the hand or a seat at its table; `named`: these, and all others whom
-    its records name."""
+    """Ids of agents. `seated`: who has a turn of the hand, was dealt in, or has a seat at its table; `named`: these,
+    and all others whom its records name."""
 
     seated: frozenset[str]
     named: frozenset[str]
@@ -28,7 +28,7 @@ def company(hand: Hand) -> Company:
     """As far as the records have the shape of the table's frames; from another shape nothing is taken."""
     known = [arguments_of(view.turn.knowledge) for view in hand.turns if view.turn and view.turn.knowledge is not None]
     records = [arguments for arguments in known if isinstance(arguments, Mapping)]
-    seated = {view.agent_id for view in hand.turns}
+    seated = {view.agent_id for view in hand.turns} | hand.net.keys()
     seated.update(*(_agents_in([record.get("state")]) for record in records))
     heard = (record.get(part) for record in records for part in ("action_log", "hand_history"))
     named = seated.union(*(_agents_in(frames) for frames in heard))

@@ -112,6 +112,7 @@ class HandPanel:
     lists_whole: bool
     find: str
     idle: list[tuple[str, int]]  # names of those who were dealt in and had no turn, with the chips they won or lost
+    is_over: bool  # somebody was told what the hand came to
 
     @property
     def title(self) -> str:
@@ -159,6 +160,7 @@ def present_hand(hand: Hand, setting: Setting) -> HandPanel:
         hand.lists_whole,
         setting.find,
         [(setting.names.get(agent_id, agent_id), net) for agent_id, net in hand.net.items() if agent_id not in agents],
+        bool(hand.net),
     )
 
 

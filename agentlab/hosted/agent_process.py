@@ -39,6 +39,8 @@ class AgentProcess:
         self._environment = environment
         self.reports: list[bytes] = []
         """What children that ended well told of their counts, as JSON of CrewReport."""
+        self.untold = 0
+        """Children that ended otherwise: what they counted is not known."""
         self._process: Process | None = None
         self._stopping = False
 
@@ -64,7 +66,9 @@ class AgentProcess:
         """One child from its start to its end; its exit code."""
         self._process = await start_child("agentlab.hosted.agent_process", self.order, self._environment)
         assert self._process.stdout is not None
-        self.reports += [line async for line in self._process.stdout]
+        told = [line async for line in self._process.stdout]
+        self.reports += told
+        self.untold += not told
         return await self._process.wait()
 
     async def stop(self, running: "asyncio.Task[None]") -> None:

@@ -54,6 +54,8 @@ class Result:
     skipped: dict[str, str] = field(default_factory=dict)
     """Hands of files that could not be dealt, with the reason."""
     ended_by: signal.Signals | None = None
+    untold: int = 0
+    """Agents' processes that ended without a word: what they counted is in `crew` not counted."""
 
 
 class Ending:
@@ -193,5 +195,6 @@ async def _play_apart(plan: Plan, table: TableProcess, key: Ed25519PrivateKey, r
     finally:
         await asyncio.gather(*(process.stop(task) for process, task in zip(processes, running, strict=True)))
         for process in processes:
+            result.untold += process.untold
             for report in process.reports:
                 result.crew.add(msgspec.json.decode(report, type=CrewReport))

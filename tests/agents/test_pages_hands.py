@@ -112,10 +112,12 @@ def test_an_owner_reads_what_each_hand_and_the_day_came_to(client: Client) -> No
     assert listed == ["1", '<span class="soft">not known</span>', "1", "−1,200"]  # turns and chips, the newest on top
     assert "<span>−1,200 chips</span>" in page(client, "/agents/rocky/hand", **WHERE)
     assert "chips" not in page(client, "/agents/rocky/hand", table=TABLE, hand="8")
-    assert "−1,200 chips in 1 hand<" in page(client, "/agents")
+    assert "−1,200 chips in the 1 hand whose result is known<" in page(client, "/agents")
     home = page(client, "/")
     assert '<td class="number">−1,200</td>' in home
     assert "−1,200 chips</span>" in home
+    result("rocky", 50, hand=9)  # won without a turn of its own
+    assert "<span>Rocky +50 chips, without a turn</span>" in page(client, "/agents/rocky/hand", table=TABLE, hand="9")
     assert "777" not in home + page(client, "/agents/rocky/hand", **WHERE)
 
 

@@ -62,6 +62,16 @@ def test_the_messages_count_for_more_than_the_words_beside_them() -> None:  # VW
     assert said([{"type": "action", "action": "bet"}], **ASKED) == []  # of which of the two is the amount?
 
 
+def test_what_an_agent_of_another_trade_did_is_compared_likewise() -> None:  # VW-3
+    refund = {"asked_action": "refund", "asked_amount": 500}
+    assert said([{"type": "action", "action": "ignore"}], **refund, action="ignore") == [
+        ("note", "The response said refund <strong>500</strong>; ignore was sent.")
+    ]
+    assert said(["refunded"], **refund, action="refund", amount=10)[0][0] == "changed"
+    assert said(["refunded"], **refund, action="refund", amount=500) == []
+    assert said(["refunded"], **refund, action="refund") == []
+
+
 def test_a_word_that_is_given_wins() -> None:  # VW-3
     assert said([MESSAGE], **ASKED, change="rename") == []
     assert said([MESSAGE], **ASKED, change="all_in")[0][0] == "note"

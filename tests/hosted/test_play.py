@@ -198,6 +198,21 @@ def test_a_service_manager_that_asks_every_process_to_end_has_the_hand_finished(
     assert rows(state, f"select count(*) from {LEDGER} where note <> ''") == [(0,)]  # nobody lost its memory
 
 
+def test_what_a_killed_agent_had_counted_is_said_to_be_missing(state):
+    # SF-5, HA-10
+    process = start(state, "--hands", "0", "--agents", "2", "--json", "--pace", "watch", MIN_TURN_MS="50")
+    wait_for_turns(state, 6)
+    _redis, _table, agent, _other = sorted(children(process.pid))
+    os.kill(agent, signal.SIGKILL)
+    wait_for_turns(state, 12)
+    process.send_signal(signal.SIGTERM)
+    out, error = process.communicate(timeout=30)
+    counted = json.loads(out.splitlines()[-1])
+    assert "1 agent process ended without a word: the ledger has turns that these counts lack\n" in error
+    assert counted["untold"] == 1
+    assert rows(state, f"select count(*) > {counted['turns']} from {LEDGER}") == [(1,)]
+
+
 def test_what_it_started_ends_when_it_is_killed(state):
     # SF-5
     process = start(state, "--hands", "0", "--agents", "2", "--pace", "watch", MIN_TURN_MS="50")

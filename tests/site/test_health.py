@@ -87,6 +87,14 @@ def test_without_its_database_the_site_cannot_serve(client: Client, capture_redi
     assert said == {"ok": False, "database": "down", "captureRedis": "up", "lastCapturedTurnAge": None}
 
 
+def test_who_is_signed_in_is_told_as_much_without_a_look_at_who_that_is(
+    client: Client, capture_redis: redis.Redis, django_user_model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:  # SF-5
+    client.force_login(django_user_model.objects.create_user("ann"))
+    monkeypatch.setattr("django.contrib.sessions.backends.db.SessionStore.load", lambda store: 1 / 0)
+    assert client.get("/healthz").json()["ok"]
+
+
 @pytest.fixture
 def an_old_schema(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The factory's later migrations were never run: what they add is not there."""

@@ -16,7 +16,7 @@ from agentlab.persona.models import StudyRun
 from capture.pinning import pin
 from capture.sources import LocalHands
 from factory.models import FactoryRun
-from tests.capture.making import TABLE, charge, charge_all, play, turn
+from tests.capture.making import TABLE, charge, charge_all, play, take_redis_away, turn
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("capture_redis")]
@@ -254,6 +254,12 @@ def test_home_costs_the_same_for_little_and_for_much(ann: User, operator: User, 
             assert client.get("/").status_code == 200
         costs.append(len(queries))
     assert costs[0] == costs[1] <= 14
+
+
+def test_home_says_at_once_that_nothing_is_being_recorded(settings, ann: User, operator: User) -> None:  # CAP-10, SF-5
+    assert not any("does not work right now" in home(user) for user in (ann, operator))
+    take_redis_away(settings)
+    assert all("The capture Redis does not work right now" in home(user) for user in (ann, operator))
 
 
 def test_a_host_that_does_not_answer_leaves_the_rest_of_the_page(settings, ann: User, operator: User) -> None:  # RD-5
