@@ -27,6 +27,8 @@ ORPHAN_SECONDS = 600.0
 LOCK_SECONDS = 30.0
 """How long a capture waits for the other runs'. Then it goes on, and says that nothing was kept."""
 BLOCK = 4096
+MARKER = ".database"
+"""The file in the root that tells whose it is."""
 
 _ATTEMPT = re.compile(r"[0-9a-f]{32}\Z")
 _RUN_LOCK = re.compile(r"\.run-([0-9a-f]{32})\.lock\Z")
@@ -74,6 +76,9 @@ class SnapshotLedger(Protocol):
     def known(self, attempt_ids: list[str]) -> dict[str, set[int]]:
         """Of these attempts, those with a committed row, each with the seqs whose bytes must be here."""
 
+    def identity(self) -> str:
+        """What tells this database from every other, for as long as it lives."""
+
     def interrupted(self, token: str, *, dry_run: bool) -> int | None:
         """The process with this token is gone: end the run it left running, if any, and answer its id."""
 
@@ -85,6 +90,7 @@ class Reconciled:
     removed: list[str] = field(default_factory=list)
     strays: list[str] = field(default_factory=list)
     young: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     interrupted: list[int] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
@@ -182,12 +188,22 @@ class SnapshotStore:
         with self._lock() as held:
             if not held:
                 raise StoreError("the snapshot folder is in use by another run")
-            self._dead_runs(report, dry_run)
-            self._orphans(report, dry_run)
+            is_ours = self._is_ours(dry_run)
+            self._dead_runs(report, dry_run, is_ours)
+            self._orphans(report, dry_run, is_ours)
             report.evicted = Staging(self, 0, {}).settle(dry_run=dry_run)
         return report
 
-    def _dead_runs(self, report: Reconciled, dry_run: bool) -> None:
+    def _is_ours(self, dry_run: bool) -> bool:
+        """Does this root belong to our database? The first that tidies here says so in a file. What another database's
+        runs left has no row in ours, and is not ours to remove."""
+        marker, identity = self.root / MARKER, self._ledger.identity().encode()
+        said = marker.read_bytes() if marker.exists() else b""
+        if not said and not dry_run:
+            marker.write_bytes(identity)
+        return not said or said == identity
+
+    def _dead_runs(self, report: Reconciled, dry_run: bool, is_ours: bool) -> None:
         for path in sorted(self.root.iterdir()):
             if _NEW_LOCK.match(path.name) and not dry_run and self._is_old(path):
                 path.unlink(missing_ok=True)
@@ -197,10 +213,10 @@ class SnapshotStore:
             run_id = self._ledger.interrupted(match[1], dry_run=dry_run)
             if run_id is not None:
                 report.interrupted.append(run_id)
-            if not dry_run:
+            if not dry_run and (is_ours or run_id is not None):
                 path.unlink(missing_ok=True)
 
-    def _orphans(self, report: Reconciled, dry_run: bool) -> None:
+    def _orphans(self, report: Reconciled, dry_run: bool, is_ours: bool) -> None:
         names = sorted(path.name for path in self.root.iterdir() if _ATTEMPT.match(path.name))
         known = self._ledger.known(names)
         here = set(names)
@@ -209,6 +225,8 @@ class SnapshotStore:
         for name in names:
             if name in known:
                 self._strays(name, known[name], report, dry_run)
+            elif not is_ours:
+                report.foreign.append(name)
             elif not self._is_old(self.root / name):
                 report.young.append(name)
             elif dry_run or self.discard(name) is None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from django.db import transaction
+from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Exists, F, Max, OuterRef, QuerySet, TextField, Value
 from django.db.models.functions import Concat
 from django.utils import timezone
@@ -191,6 +192,11 @@ class Rows:
             for attempt_id, seq in available.values_list("attempt_id", "seq"):
                 known[attempt_id].add(seq)
         return known
+
+    def identity(self) -> str:
+        # When its first table was made: a copy of the database has it too, another database does not.
+        applied = MigrationRecorder.Migration.objects.order_by("pk").values_list("applied", flat=True)
+        return str(applied.first())
 
     def interrupted(self, token: str, *, dry_run: bool) -> int | None:
         now = timezone.now()

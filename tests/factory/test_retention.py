@@ -184,6 +184,28 @@ def test_reconciliation_removes_old_folders_that_no_attempt_owns_and_leaves_youn
 
 
 @pytest.mark.django_db
+def test_what_another_database_left_in_the_same_root_is_left(
+    run: Run, store: SnapshotStore, monkeypatch: pytest.MonkeyPatch
+) -> None:  # FA-7
+    """As where somebody tries a PostgreSQL over the state folder that a SQLite had."""
+    assert store.reconcile().foreign == []
+    theirs, lock = store.root / ("a" * 32), store.root / f".run-{'b' * 32}.lock"
+    theirs.mkdir()
+    os.utime(theirs, (store._now() - 2 * ORPHAN_SECONDS,) * 2)
+    lock.touch()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(Rows, "identity", lambda rows: "another")
+        run_id, _ = run("one", workflow="ask")
+        FactoryRun.objects.filter(pk=run_id).update(state="running", process="c" * 32)
+        (store.root / f".run-{'c' * 32}.lock").touch()
+        report = store.reconcile()
+        assert (report.removed, report.foreign, report.interrupted) == ([], ["a" * 32], [run_id])
+        assert theirs.exists() and lock.exists()
+    assert store.reconcile().removed == ["a" * 32]
+    assert not lock.exists()
+
+
+@pytest.mark.django_db
 def test_reconciliation_removes_files_that_no_row_claims_and_names_those_that_are_gone(
     run: Run, store: SnapshotStore, tmp_path: Path
 ) -> None:  # FA-7

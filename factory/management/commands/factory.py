@@ -24,7 +24,7 @@ from factory.importing import FileReport, ImportRefused, import_path
 from factory.outcomes import in_short
 from factory.providers import ProviderError
 from factory.resolve import Force, RequestError, ResolvedRequest, display_path, looks_like_a_path, resolve_request
-from factory.retention import Reconciled, SnapshotStore, StoreError
+from factory.retention import MARKER, Reconciled, SnapshotStore, StoreError
 from factory.running import make_job, provider_for, run_job, snapshot_store
 from factory.workflow import RunEnd, Sent
 from factory.workflows import WORKFLOWS
@@ -282,6 +282,9 @@ def _say_reconciled(report: Reconciled, say: Callable[[str], Any]) -> None:
         say(f"snapshots of no attempt: {name}")
     for path in report.failed:
         say(f"cannot be removed: {path}")
+    if report.foreign:
+        theirs = f"{counted(len(report.foreign), 'folder')} of snapshots left, for they may be another database's"
+        say(f"{theirs}; without the file {MARKER} among them they are taken for nobody's")
     for run_id in report.interrupted:
         say(f"run {run_id} had died: recorded as failed")
 
