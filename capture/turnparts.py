@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentlab.agents.models import LOST
 from agentlab.common.text import TextBlock
@@ -16,7 +16,7 @@ from capture.turns import Turn
 
 @dataclass(frozen=True)
 class FoundPart:
-    """What to render. `status` 404: no such turn or part; 410: it was there, and is gone."""
+    """What to render. `status` 404: no such turn or part; 410: it was there, and is gone; 503: that is not known."""
 
     heading: str
     template: str
@@ -26,6 +26,16 @@ class FoundPart:
     tools: Any = None  # has raw_url and about
 
 
+class Absent(NamedTuple):
+    """Why there is nothing to show, and the status that says the same (as in FoundPart)."""
+
+    sentence: str
+    status: int
+
+
+NO_SUCH_PART = Absent("This part was not recorded for this turn.", 404)
+
+
 def view_of(hand: Hand, action_index: int) -> TurnView | None:
     return next((view for view in hand.turns if view.action_index == action_index), None)
 
@@ -33,22 +43,27 @@ def view_of(hand: Hand, action_index: int) -> TurnView | None:
 def find_part(hand: Hand, action_index: int, name: str, setting: Setting, *, whole: bool = False) -> FoundPart:
     """The part `name` of that turn of a hand read for one agent."""
     view = view_of(hand, action_index)
-    if view is None:
-        return _absent("No such turn is known.", 404)
+    if view is None or view.turn is None:
+        absent = _why(hand, view, now=setting.now, ttl=setting.ttl)
+        return _absent(absent, present_turn(hand, view, setting).anchor if view else "")
     panel = present_turn(hand, view, setting)
-    if view.turn is None:
-        lost = view.is_fallback or view.capture_outcome in LOST
-        return _absent(_why(hand, view, setting), 404 if lost else 410, panel.anchor)
     made = _text_part(panel, name, whole) or _knowledge_part(panel, name, whole)
-    return made or _absent("This part was not recorded for this turn.", 404, panel.anchor)
+    return made or _absent(NO_SUCH_PART, panel.anchor)
 
 
-def _why(hand: Hand, view: TurnView, setting: Setting) -> str:
-    return wording.absence(view, now=setting.now, ttl=setting.ttl, buffer_answered=hand.buffer_answered)
+def _why(hand: Hand, view: TurnView | None, *, now: datetime, ttl: timedelta) -> Absent:
+    """Why nothing of a turn can be shown. What a buffer that does not answer may have is neither missing nor gone."""
+    if view is None:
+        return Absent("No such turn is known.", 404) if hand.buffer_answered else Absent(wording.UNREACHABLE, 503)
+    sentence = wording.absence(view, now=now, ttl=ttl, buffer_answered=hand.buffer_answered)
+    if view.is_fallback or view.capture_outcome in LOST:
+        return Absent(sentence, 404)
+    return Absent(sentence, 410 if hand.buffer_answered or view.damaged else 503)
 
 
-def _absent(sentence: str, status: int, anchor: str = "") -> FoundPart:
-    return FoundPart("Nothing to show", "capture/_gone.html", {"absence": sentence}, anchor, status)
+def _absent(absent: Absent, anchor: str) -> FoundPart:
+    context = {"absence": absent.sentence}
+    return FoundPart("Nothing to show", "capture/_gone.html", context, anchor, absent.status)
 
 
 def _heading(what: str, panel: TurnPanel) -> str:
@@ -88,16 +103,14 @@ def _knowledge_part(panel: TurnPanel, name: str, whole: bool) -> FoundPart | Non
     )
 
 
-def raw_part(hand: Hand, action_index: int, name: str, *, now: datetime, ttl: timedelta) -> tuple[str | None, str]:
-    """The exact text of a part, or None and the reason. Knowledge and messages are JSON made from what is stored;
-    prompt, response and reasoning are the stored text itself."""
+def raw_part(hand: Hand, action_index: int, name: str, *, now: datetime, ttl: timedelta) -> str | Absent:
+    """The exact text of a part, or why there is none. Knowledge and messages are JSON made from what is stored; prompt,
+    response and reasoning are the stored text itself."""
     view = view_of(hand, action_index)
-    if view is None:
-        return None, "No such turn is known."
-    if view.turn is None:
-        return None, wording.absence(view, now=now, ttl=ttl, buffer_answered=hand.buffer_answered)
+    if view is None or view.turn is None:
+        return _why(hand, view, now=now, ttl=ttl)
     text = _raw(view.turn, name)
-    return text, "" if text is not None else "This part was not recorded for this turn."
+    return NO_SUCH_PART if text is None else text
 
 
 def _raw(turn: Turn, name: str) -> str | None:

@@ -252,10 +252,10 @@ def show_raw(request: HttpRequest, query: Mapping[str, str]) -> HttpResponse:
         return _plain(str(error), 400)
     audit_opened(request.user, hand)
     name = query.get("part", "")
-    text, refusal = turnparts.raw_part(hand, asked.action_index, name, now=datetime.now(UTC), ttl=_lifetime())
-    if text is None:
-        return _plain(refusal, 404)
-    return raw_text(text, f"{asked.table_id}-{asked.hand_number}-{asked.agent_id}-{asked.action_index}-{name}")
+    found = turnparts.raw_part(hand, asked.action_index, name, now=datetime.now(UTC), ttl=_lifetime())
+    if isinstance(found, turnparts.Absent):
+        return _plain(found.sentence, found.status)
+    return raw_text(found, f"{asked.table_id}-{asked.hand_number}-{asked.agent_id}-{asked.action_index}-{name}")
 
 
 def _plain(text: str, status: int) -> HttpResponse:

@@ -8,6 +8,8 @@ from agentlab.agents.models import LOST
 from agentlab.common.numbers import counted, duration
 from capture.reading import Hand, TurnView
 
+UNREACHABLE = "The capture Redis does not answer, so it cannot be told what was recorded here."
+
 
 def age_limit(ttl: timedelta) -> str:
     """How long a capture lives, in words: `24 hours`, `1 hour`, `90 seconds`."""
@@ -37,7 +39,7 @@ def absence(view: TurnView, *, now: datetime, ttl: timedelta, buffer_answered: b
     if own := absence_of_its_own(view):
         return own
     if not buffer_answered:
-        return "The capture Redis does not answer, so it cannot be told what was recorded here."
+        return UNREACHABLE
     expired = view.played_at is not None and now - view.played_at >= ttl
     if expired:
         return f"Expired: captured turns live {age_limit(ttl)}, and this one was not kept."

@@ -2,6 +2,7 @@
 
 import json
 import re
+from typing import Any
 
 import pytest
 import redis
@@ -11,6 +12,7 @@ from django.test import Client
 from capture.frozen import freeze
 from capture.prompt import Prompt
 from tests.capture import hands
+from tests.capture.making import take_redis_away
 from tests.pages import assert_no_inline_code, assert_valid_html
 
 pytestmark = pytest.mark.django_db
@@ -180,6 +182,18 @@ def test_a_part_that_expired_is_gone_and_says_why(client: Client, store: redis.R
         response = client.get("/agent-capture/part", TURN | {"part": "prompt"}, headers=headers)
         assert response.status_code == 410
         assert b"captured turns live 24 hours" in response.content
+
+
+@pytest.mark.parametrize("path", ["part", "raw"])
+def test_what_a_silent_buffer_may_have_is_neither_gone_nor_unknown(
+    client: Client, store: redis.Redis, settings: Any, path: str
+) -> None:  # VW-6, SF-5
+    hands.store(store, [hands.captured("rocky", 1), hands.fallback("rocky", 2)])
+    take_redis_away(settings)
+    for turn, status in (("1", 503), ("99", 503), ("2", 404)):
+        response = client.get(f"/agent-capture/{path}", TURN | {"part": "prompt", "turn": turn})
+        assert response.status_code == status
+        assert (b"The capture Redis does not answer" in response.content) == (status == 503)
 
 
 def test_a_fallback_has_no_parts(client: Client, store: redis.Redis) -> None:  # CAP-2
