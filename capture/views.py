@@ -113,7 +113,8 @@ def _list_context(shown: Shown, open_hand: tuple[str, int] | None = None) -> dic
 def _hand_context(user: User, table_id: str, number: int, asked: Asked) -> dict[str, Any]:
     source, agent_id = hand_source(), agent_named(asked.agent_id)
     hand = _read(source, table_id, number, agent_id)
-    if not hand.turns and (typed := table_id.strip()) not in ("", table_id):  # the space was none of the table's id
+    nothing = not hand.turns and hand.buffer_answered
+    if nothing and (typed := table_id.strip()) not in ("", table_id):  # the space was none of the table's id
         table_id, hand = typed, _read(source, typed, number, agent_id)
     audit_opened(user, hand)
     links = TurnLinks(OPERATORS_PAGE, VERSION_PAGE, asked.find)
