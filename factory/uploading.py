@@ -12,14 +12,19 @@ from agentlab.common.text import plain
 from factory.importing import UPLOAD_LIMIT, FileReport, ImportRefused, import_upload
 
 FORM_BYTES = 64 * 1024  # what a form needs around its file
+HEARD_OUT = 10 * UPLOAD_LIMIT  # a browser that may not finish sending sees no answer but a broken connection
+CHUNK = 256 * 1024
 
 
 @csrf_exempt
 @require_POST
 def upload(request: HttpRequest) -> HttpResponse:
-    """Refuse what is too large before any of it is read: checking the form's token already reads the whole body."""
+    """Refuse what is too large before any of it is kept: checking the form's token already stores the whole body."""
     length = request.META.get("CONTENT_LENGTH") or ""
     if not length.isdigit() or int(length) > UPLOAD_LIMIT + FORM_BYTES:
+        if length.isdigit() and int(length) <= HEARD_OUT:
+            while request.read(CHUNK):
+                pass
         limit = f"{UPLOAD_LIMIT // 1024**2} MiB"
         return _refused(request, f"A file may have {limit}; manage.py factory import takes larger ones.")
     return _upload(request)

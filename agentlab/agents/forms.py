@@ -23,7 +23,11 @@ class WhisperForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Whisper
         fields = ["text"]
         labels = {"text": "Whisper"}
-        widgets = {"text": forms.Textarea(attrs={"rows": 2, "maxlength": Whisper.MAX_LENGTH})}
+        widgets = {"text": forms.Textarea(attrs={"rows": 2})}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        del self.fields["text"].widget.attrs["maxlength"]  # by which a browser cuts what is pasted without a word
 
 
 class VerbatimField(forms.CharField):
@@ -31,6 +35,10 @@ class VerbatimField(forms.CharField):
 
     def __init__(self, rows: int, **kwargs: Any) -> None:
         super().__init__(strip=False, widget=forms.Textarea(attrs={"rows": rows}), **kwargs)
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        """No `maxlength`: a browser would cut what is pasted without a word."""
+        return {}
 
     def to_python(self, value: Any) -> str:
         return (super().to_python(value) or "").replace("\r\n", "\n")

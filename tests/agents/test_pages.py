@@ -216,6 +216,13 @@ def test_a_whisper_is_kept_with_author_and_time_and_noted_in_the_audit(client: C
     assert "Fold" not in entry.detail
 
 
+def test_no_browser_cuts_what_is_pasted_into_a_whisper_or_a_version(client: Client, rocky: Agent) -> None:  # SF-4
+    for page in ("whispers", "versions/new"):
+        fields = re.findall(r"<textarea[^>]*>", client.get(f"/agents/rocky/{page}").content.decode())
+        assert fields
+        assert "maxlength" not in "".join(fields)
+
+
 @pytest.mark.parametrize("text", ["", "  ", "a\0b", "x" * 501])
 def test_a_whisper_that_is_none_is_refused_on_the_page(client: Client, rocky: Agent, text: str) -> None:  # SF-4
     response = client.post("/agents/rocky/whispers", {"text": text})

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.messages.storage.fallback import FallbackStorage
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
+from django.test import Client, RequestFactory
 
 import factory
-from factory.importing import import_path
+from factory import uploading
+from factory.importing import UPLOAD_LIMIT, import_path
 from factory.models import FactoryRun
 
 pytestmark = pytest.mark.django_db
@@ -91,3 +93,16 @@ def test_an_archive_that_unpacks_to_more_than_a_file_may_have_is_refused_here_al
     assert not FactoryRun.objects.exists()
     if members == 1:
         assert [report.new for report in import_path(tmp_path / "log.eval", owner_id=None)] == [1]
+
+
+@pytest.mark.parametrize(("limit", "left"), [(uploading.HEARD_OUT, b""), (UPLOAD_LIMIT, b"x")])
+def test_a_file_that_is_too_large_is_heard_out_so_that_its_sender_reads_why(
+    rf: RequestFactory, ada: User, monkeypatch: pytest.MonkeyPatch, limit: int, left: bytes
+) -> None:  # SF-4, SF-6
+    monkeypatch.setattr(uploading, "HEARD_OUT", limit)
+    form = {"content_type": "multipart/form-data; boundary=x"}
+    request = rf.post("/factory/import", b"x" * (UPLOAD_LIMIT + 100_000), **form)
+    request.user, request.session = ada, {}  # type: ignore[assignment]
+    request._messages = FallbackStorage(request)  # type: ignore[attr-defined]
+    assert uploading.upload(request).status_code == 302
+    assert request.read(1) == left
