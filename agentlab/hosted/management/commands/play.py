@@ -162,9 +162,7 @@ class Command(BaseCommand):
             counts["untold"] = result.untold
         if result.untold:
             ended = "1 agent process" if result.untold == 1 else f"{result.untold} agent processes"
-            self.stderr.write(
-                f"{ended} ended without a word: the ledger has turns that these counts lack"
-            )
+            self.stderr.write(f"{ended} ended without a word: the ledger has turns that these counts lack")
         for source, reason in result.skipped.items():
             self.stderr.write(on_a_terminal(f"not dealt: {source}: {reason}"))
         if as_json:
