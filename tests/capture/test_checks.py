@@ -1,18 +1,23 @@
 """System checks: what can be misconfigured around capture is said before anybody plays."""
 
+import contextlib
+import socket
+import threading
 from typing import Any
 
 import pytest
 import redis
 from django.core.checks import run_checks
 
+from capture.buffer import BufferUnavailable
 from capture.checks import (
     capture_redis_is_its_own,
     capture_redis_is_one_server,
     capture_redis_keeps_what_it_is_given,
     service_key_is_hard_to_guess,
 )
-from tests.capture.making import take_redis_away
+from capture.reading import hot_buffer
+from tests.capture.making import take_redis_away, turn
 from tests.faults.redis_node import RedisNode
 
 
@@ -75,6 +80,23 @@ def test_a_node_of_a_cluster_is_a_warning(settings) -> None:  # CAP-12
         with RedisNode(*given) as node:
             share(settings, f"redis://127.0.0.1:{node.port}/0", "redis://h")
             assert ids(capture_redis_is_one_server(None)) == found
+
+
+def test_a_redis_that_hangs_is_asked_once_for_each_thing(settings) -> None:  # CAP-10
+    asked: list[socket.socket] = []
+
+    def takes_every_call() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                asked.append(listener.accept()[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=takes_every_call, daemon=True).start()
+        share(settings, f"redis://127.0.0.1:{listener.getsockname()[1]}/0", "redis://h")
+        with pytest.raises(BufferUnavailable, match="timed out"):
+            hot_buffer().write([turn()])
+        listener.shutdown(socket.SHUT_RDWR)
+    assert len(asked) == 1  # to try again is to call again, while the turns behind wait for both
 
 
 def test_a_redis_that_is_not_up_yet_is_not_complained_of(settings) -> None:  # CAP-11
