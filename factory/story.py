@@ -36,21 +36,26 @@ def tell(
     """The calls with the words between them. Each comes with the number of characters of the reply that had been said
     before it, None where that is not recorded. `since` is how much of the reply was said before the first of them was
     thought of; with `to_the_end` the rest of the reply follows. Where no order is recorded: the calls alone."""
-    words = reply or ""
+    said = reply or ""
     if not is_ordered(calls):
         return [Step(None, call) for call, _ in calls]
     steps: list[Step[Call]] = []
     at = since
     for call, offset in calls:
         here = at if offset is None else max(at, offset)
-        steps.append(Step(_words(words[at:here], SAID_BYTES), call))
+        steps.append(Step(_words(said[at:here], SAID_BYTES), call))
         at = here
-    rest = _words(words[at:], ON_DEMAND_BYTES) if to_the_end else None
+    rest = words(said, since=at) if to_the_end else None
     return [*steps, Step(rest, None)] if rest else steps
 
 
 def is_ordered(calls: Sequence[tuple[object, int | None]]) -> bool:
     return any(offset is not None for _, offset in calls)
+
+
+def words(reply: str, *, since: int) -> Words | None:
+    """What was said from this character on, None where that is nothing."""
+    return _words(reply[since:], ON_DEMAND_BYTES)
 
 
 def _words(said: str, limit: int) -> Words | None:

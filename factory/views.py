@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import Max
 from django.db.models.functions import Substr
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -42,7 +43,7 @@ from factory.reading import (
     panel_of,
     snapshots_of,
 )
-from factory.story import Step, is_ordered, tell
+from factory.story import Step, Words, is_ordered, tell, words
 
 TOOLS_SHOWN = 100
 PROBLEMS_SHOWN, NOTES_SHOWN, MOST_NOTES = 5, 2, 100
@@ -218,6 +219,7 @@ def attempt(request: HttpRequest, run_id: int, number: int) -> HttpResponse:
         "texts": _blocks(row, panel, is_told=is_told),
         "story": story,
         "is_told": is_told,
+        "last_words": _last_words(row) if is_told else None,
         "tools_pager": pager,
         "previous": _neighbour(siblings, number, -1),
         "next": _neighbour(siblings, number, 1),
@@ -241,6 +243,12 @@ def _story(request: HttpRequest, row: AgentAttempt) -> tuple[list[Step[AgentTool
         earlier = row.tool_calls.filter(seq__lt=calls[0].seq, reply_offset__isnull=False).order_by("-seq")
         since = earlier.values_list("reply_offset", flat=True).first() or 0
     return tell(row.reply, placed, since=since, to_the_end=pager is None or not pager.older_url), pager
+
+
+def _last_words(row: AgentAttempt) -> Words | None:
+    """What an agent says after its last tool call is mostly what it came to."""
+    said_before = row.tool_calls.aggregate(offset=Max("reply_offset"))["offset"] or 0
+    return words(row.reply or "", since=said_before)
 
 
 def _tools(request: HttpRequest, row: AgentAttempt) -> tuple[Sequence[AgentToolCall], Pager | None]:

@@ -133,3 +133,16 @@ def test_the_second_page_of_a_long_attempt_goes_on_where_the_first_ended(owner: 
     second = owner.get(f"{base}?page=2").content.decode().partition("Tool use</h2>")[2]
     assert ("Step 100." in first, "Step 101." in first) == (True, False)
     assert ("Step 100." in second, "Step 101." in second, "Step 120." in second) == (False, True, True)
+
+
+def test_what_an_agent_said_last_stands_before_what_it_did_on_the_way(owner: Client, tmp_path: Path) -> None:  # FA-13
+    call = {"type": "toolCall", "id": "c", "name": "bash", "arguments": {}}
+    searching = pi_message("2", "1", "assistant", "Let me search.")
+    searching["message"]["content"] += [call] * 150  # type: ignore[index]
+    found = pi_message("3", "2", "assistant", "There are 18 TODOs.")
+    path = write_lines(tmp_path / "s.jsonl", PI_HEADER, pi_message("1", None, "user"), searching, found)
+    page = f"/factory/runs/{bring(path).pk}/attempts/1"
+    head = owner.get(page).content.decode().partition("Tool use</h2>")[0]
+    assert head.index("What it said last</h2>") < head.index("There are 18 TODOs.") < head.index("<h2>Reply</h2>")
+    ended_busy = write_lines(tmp_path / "t.jsonl", PI_HEADER | {"id": "t"}, pi_message("1", None, "user"), searching)
+    assert "What it said last" not in owner.get(f"/factory/runs/{bring(ended_busy).pk}/attempts/1").content.decode()
