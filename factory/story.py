@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from django.utils.safestring import SafeString
 
-from agentlab.common.text import ON_DEMAND_BYTES, clip, visible
+from agentlab.common.text import ON_DEMAND_BYTES, clip, first_line, visible
 
 SAID_BYTES = 2_000  # of the words before one call: a hundred calls then stay a page that loads at once
 
@@ -16,10 +16,11 @@ Call = TypeVar("Call")
 
 @dataclass(frozen=True)
 class Words:
-    """Some of the reply as HTML; `cut` where only its beginning is shown."""
+    """Some of the reply as HTML; `cut` where only its beginning is shown. `line` is the first that says something."""
 
     html: SafeString
     cut: bool
+    line: SafeString
 
 
 @dataclass(frozen=True)
@@ -63,4 +64,4 @@ def _words(said: str, limit: int) -> Words | None:
     if not said.strip():
         return None
     shown = clip(said, limit)
-    return Words(visible(shown), len(shown) < len(said))
+    return Words(visible(shown), len(shown) < len(said), visible(first_line(said, 200)))

@@ -143,6 +143,8 @@ def test_what_an_agent_said_last_stands_before_what_it_did_on_the_way(owner: Cli
     path = write_lines(tmp_path / "s.jsonl", PI_HEADER, pi_message("1", None, "user"), searching, found)
     page = f"/factory/runs/{bring(path).pk}/attempts/1"
     head = owner.get(page).content.decode().partition("Tool use</h2>")[0]
-    assert head.index("What it said last</h2>") < head.index("There are 18 TODOs.") < head.index("<h2>Reply</h2>")
+    assert '<a href="#last-words">What it said last</a> There are 18 TODOs.</p>' in head
+    head = head.partition('id="last-words">')[2]
+    assert head.index("There are 18 TODOs.") < head.index("<h2>Reply</h2>")
     ended_busy = write_lines(tmp_path / "t.jsonl", PI_HEADER | {"id": "t"}, pi_message("1", None, "user"), searching)
     assert "What it said last" not in owner.get(f"/factory/runs/{bring(ended_busy).pk}/attempts/1").content.decode()
