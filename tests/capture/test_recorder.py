@@ -273,7 +273,7 @@ def test_what_is_written_is_let_go_of(make: Any) -> None:  # CAP-10
         recorder.record(turn(index, response=Held("x" * 1000)))
     assert recorder.flush(10)
     deadline = time.monotonic() + 10  # the last outcome is told a moment before the thread is back to waiting
-    while still := sum(isinstance(held, Turn) and type(held.response) is Held for held in gc.get_objects()):
+    while still := sum(type(held) is Turn and type(held.response) is Held for held in gc.get_objects()):
         assert time.monotonic() < deadline, f"{still} turns are still held"
         time.sleep(0.01)
 
