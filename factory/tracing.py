@@ -258,10 +258,12 @@ class FoundRun:
         if is_known:
             same = AgentAttempt.objects.filter(pk=attempt_id, **{name: values[name] for name in _WHAT_GROWS})
             calls = AgentToolCall.objects.filter(attempt_id=attempt_id)
-            if same.exists() and calls.count() == len(found.tool_calls) and not _tells_order(found, calls):
+            inputs = AgentAttemptInput.objects.filter(attempt_id=attempt_id)
+            as_many = calls.count() == len(found.tool_calls) and inputs.count() == len(found.inputs)
+            if same.exists() and as_many and not _tells_order(found, calls):
                 return "unchanged"
             AgentAttempt.objects.filter(pk=attempt_id).update(**values)
-            AgentAttemptInput.objects.filter(attempt_id=attempt_id).delete()
+            inputs.delete()
             calls.delete()
         else:
             self.number += 1

@@ -13,9 +13,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from factory.importers import images, jsonl
+from factory.importers import jsonl
 from factory.importers.building import TurnBuilder, attempts, index_notes
-from factory.importers.found import SUB_AGENT, TURN, FoundSession, FoundToolCall, NotSupportedError, TooLargeError
+from factory.importers.claude_attachments import came, in_message, inputs_of, numbered, typed
+from factory.importers.found import (
+    SUB_AGENT,
+    TURN,
+    FoundAttempt,
+    FoundSession,
+    FoundToolCall,
+    NotSupportedError,
+    TooLargeError,
+)
 from factory.importers.turns import Index, Place, Turn, build_index
 from factory.items import PacketItem
 from factory.values import count, items, mapping, moment, text, written
@@ -98,8 +107,23 @@ def _read(file: BinaryIO, name: str, *, is_subagent: bool) -> FoundSession:
         notes=_notes(facts, index),
     )
     phase, name_of_turns = (SUB_AGENT, name) if is_subagent else (TURN, session_id)
-    session.attempts = attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase))
+    session.attempts = _handed_on(attempts(file, index, lambda turn: _Builder(turn, name_of_turns, phase)))
     return session
+
+
+def _handed_on(found: Iterator[FoundAttempt]) -> Iterator[FoundAttempt]:
+    """What was put beside a command of the tool itself, such as files after a compaction, goes to a model with the next
+    message. With one, whatever forks there: what many turns had would be as many rows."""
+    waiting: dict[str, list[PacketItem]] = {}  # by the attempt after which they wait
+    for attempt in found:
+        earlier = waiting.pop(attempt.previous or "", [])
+        if attempt.state == "not_asked":
+            earlier += attempt.inputs
+            waiting[attempt.record_id], attempt.inputs = earlier, []
+        elif earlier:
+            before = [came("put into the session before this message", item) for item in earlier]
+            attempt.inputs = numbered(before + attempt.inputs)
+        yield attempt
 
 
 def _notes(facts: dict[str, str], index: Index) -> list[str]:
@@ -135,6 +159,8 @@ def _place(value: object) -> Place:
         return Place("member" if value.get("subtype") == "compact_boundary" else "hidden", row_id, parent)
     if kind == "summary":
         return Place("shown", row_id, parent)
+    if kind == "attachment" and inputs_of(value):
+        return Place("beside", row_id, parent)
     return Place("hidden" if kind in _HIDDEN else "unknown", row_id, parent)
 
 
@@ -185,13 +211,18 @@ class _Builder(TurnBuilder):
         self.interrupted = False
         self.local = False  # are its words a command for the tool, or what that printed?
         self.asked = False  # did a model answer, or was it sent what a command stands for?
+        self.works = False  # has a model begun to answer?
+        self.beside: list[PacketItem] = []
 
     def add(self, row: dict[str, Any]) -> None:
+        if row.get("type") == "attachment":
+            self._beside(row)  # its time is not the turn's: that it stands here is all that is taken from it
+            return
         self.seen_at(moment(row.get("timestamp")))
         if row.get("type") == "system":
             self.found.notes.append("After this point the session's history was replaced by a summary.")
         elif row.get("type") == "assistant":
-            self.asked = True
+            self.asked = self.works = True
             self._assistant(row)
         elif self.found.user_prompt is None and _starts_turn(row):
             self._user(row)
@@ -201,13 +232,19 @@ class _Builder(TurnBuilder):
     def usages(self) -> list[dict[str, Any]]:
         return list(self.usage.values())
 
+    def _beside(self, row: dict[str, Any]) -> None:
+        found = inputs_of(row)
+        self.beside += [came("while the model worked", item) for item in found] if self.works else found
+        if words := typed(row):
+            self.found.notes.append(f"A further message, typed while the model worked: {words}")
+
     def _user(self, row: dict[str, Any]) -> None:
         content = _content(row)
         if row.get("isSidechain"):
             self.found.phase = SUB_AGENT
         said = _texts(content)
         self.found.user_prompt = "\n".join(said)
-        self.found.inputs = _attachments(items(content))
+        self.found.inputs = in_message(items(content))
         self.local = self.found.user_prompt.lstrip().startswith(_LOCAL)
         self.found.asked = _command(self.found.user_prompt) if self.local else _typed(said)
 
@@ -251,6 +288,7 @@ class _Builder(TurnBuilder):
 
     def end(self) -> None:
         found = self.found
+        found.inputs = numbered(found.inputs + self.beside)
         if self.interrupted:
             found.state, found.error = "cancelled", "interrupted by the user"
         elif found.failure == "provider":
@@ -278,15 +316,3 @@ def _result_text(content: object) -> str:
         else:
             parts.append(text(block.get("text")))
     return "\n".join(parts)
-
-
-def _attachments(blocks: list[Any]) -> list[PacketItem]:
-    found: list[PacketItem] = []
-    for block in map(mapping, blocks):
-        source = mapping(block.get("source"))
-        kind = text(block.get("type"))
-        if kind in {"image", "document"} and source:
-            seq = len(found) + 1
-            label = text(block.get("title")) or f"{kind} {seq}"
-            found.append(images.attached(seq, label, text(source.get("data")), text(source.get("media_type"))))
-    return found

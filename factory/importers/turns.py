@@ -2,7 +2,8 @@
 
 A turn begins at a record that the format calls a start; every other record belongs to the turn of its parent, else
 (no link, or to a record that is not in the file) to the turn that the file is in. Records that are not shown are
-walked through all the same, since others hang on them.
+walked through all the same, since others hang on them. What lies beside the messages makes no turn: where there is none
+yet, it waits for the next that begins.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from factory.importers import jsonl
 from factory.importers.found import Counts
 from factory.values import lacks_offset, mapping
 
-Kind = Literal["start", "member", "shown", "hidden", "unknown", "damaged"]
+Kind = Literal["start", "member", "beside", "shown", "hidden", "unknown", "damaged"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable
     owner: dict[str, Turn | None] = {}
     names: dict[str, int] = {}
     current: Turn | None = None
+    waiting: list[tuple[int, int]] = []
     for line in jsonl.scan(file):
         if line.unfinished:
             index.unfinished = True
@@ -69,13 +71,16 @@ def build_index(file: BinaryIO, place: Callable[[object], Place], hear: Callable
         if found.kind == "start" or headless:
             previous = turn
             name = told_apart(found.record_id or f"turn-{len(index.turns) + 1}", names)
-            turn = Turn(name, previous, previous.index + 1 if previous else 1)
+            turn = Turn(name, previous, previous.index + 1 if previous else 1, waiting)
+            waiting = []
             index.turns.append(turn)
             current = turn
-        if turn is not None and found.kind in {"start", "member"}:
-            turn.places.append((line.offset, line.length))
+        if found.kind in {"start", "member", "beside"}:
+            (waiting if turn is None else turn.places).append((line.offset, line.length))
         if found.record_id is not None:
             owner[found.record_id] = turn
+    index.counts.shown -= len(waiting)  # no turn came
+    index.counts.hidden += len(waiting)
     return index
 
 
