@@ -227,10 +227,13 @@ class LedgerWriter:
     def _ship(self) -> bool:
         """Everything in the spool; whether the database took it."""
         try:
-            while batch := self._spool.next(BATCH):
-                if not self._write(batch):
-                    return False
-                with self._progress:
+            batch: Batch | None = Batch()
+            while batch is not None:
+                with self._spool.alone():
+                    batch = self._spool.next(BATCH) or None
+                    if batch and not self._write(batch):
+                        return False
+                with self._progress:  # also where another process has written what was ours
                     self._progress.notify_all()
             self._add(lost_outcomes=self._spool.forget_orphans())
             return True

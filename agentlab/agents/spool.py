@@ -4,10 +4,13 @@ SQLite gives what a spool needs and what is easy to get wrong by hand: a half-wr
 may share the file, and the file cannot outgrow its bound.
 """
 
+import fcntl
+import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -88,7 +91,9 @@ class Spool:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             path.touch(0o600)
-            self._connection = self._open_or_replace()
+            self._taking = path.with_name(f"{path.name}.taking").open("ab")
+            with _alone_in(path.parent):  # not `alone`: whoever is in there may wait for a database
+                self._connection = self._open_or_replace()
         except (OSError, sqlite3.Error) as error:
             raise SpoolError(f"the ledger's spool {path} cannot be used: {error}") from None
 
@@ -124,6 +129,13 @@ class Spool:
             self._connection.executemany("DELETE FROM entries WHERE seq = ?", written)
             self._connection.executemany("UPDATE entries SET waits = 1 WHERE seq = ?", wait)
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Meanwhile nobody else who shares the file is in here. For the time from taking a batch to its being done: of
+        two that write the same rows, the one that took them before an outcome was there could have the last word."""
+        with _locked(self._taking.fileno()):
+            yield
+
     def last(self) -> int:
         """The newest entry's number, 0 where there never was one."""
         with self._lock:
@@ -147,6 +159,7 @@ class Spool:
     def close(self) -> None:
         with self._lock:
             self._connection.close()
+            self._taking.close()
 
     def _open_or_replace(self) -> sqlite3.Connection:
         try:
@@ -170,6 +183,26 @@ class Spool:
             connection.close()
             raise
         return connection
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Two that make one file at once would find it locked."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        with _locked(place):
+            yield
+    finally:
+        os.close(place)
+
+
+@contextmanager
+def _locked(file: int) -> Iterator[None]:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)
 
 
 def _key(key: Key | HandKey) -> bytes:

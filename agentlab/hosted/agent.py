@@ -265,8 +265,14 @@ class HostedAgent:
         try:
             if before is not None:
                 await _end(before, overtaken)
+                before = overtaken = None  # a cancelled task keeps its frame: with them, every turn before it
             self._outbound.start_turn()
-            with tracer.start_as_current_span("invoke_agent", attributes=_span_attributes(turn.key)):
+            with tracer.start_as_current_span(
+                "invoke_agent",
+                attributes=_span_attributes(turn.key),
+                record_exception=False,  # its words may quote what it was about
+                set_status_on_exception=False,
+            ):
                 thought, outcome = await self._decide(turn)
                 await self._act(turn, outcome)
         finally:

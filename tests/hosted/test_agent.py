@@ -426,8 +426,9 @@ class Spans:
         self.kept = []
 
     @contextmanager
-    def start_as_current_span(self, name, attributes=None):
+    def start_as_current_span(self, name, attributes=None, **told):
         span = self.start_span(name)
+        span.told = told
         span.set_attributes(attributes or {})
         yield span
 
@@ -476,6 +477,8 @@ def test_the_spans_of_turns_carry_ids_and_counts_and_no_content(capture_redis, t
     assert "'gen_ai.response.model': 'answers'" in told
     for content in (secret, "As", "Kh", "call", "[Table]"):
         assert content not in told
+    unasked = {"record_exception": False, "set_status_on_exception": False}  # an exception's words may be content
+    assert [span.told for span in spans.kept if span.name == "invoke_agent"] == [unasked] * 2
 
 
 def test_what_a_hand_came_to_goes_to_the_ledger_once_for_whoever_was_dealt_in(capture_redis, tmp_path):
