@@ -123,8 +123,9 @@ def _version(agent: str, age: float) -> str:
 
 
 def _outcome(chance: random.Random) -> str:
+    """What is rare is so in both worlds, and fills a page in both."""
     draw = chance.random()
-    return "none" if draw < 0.01 else "dropped" if draw < 0.013 else "failed" if draw < 0.015 else "recorded"
+    return "none" if draw < 0.015 else "dropped" if draw < 0.03 else "failed" if draw < 0.045 else "recorded"
 
 
 def sample(turn: Spot) -> Turn:
