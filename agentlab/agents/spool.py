@@ -21,6 +21,7 @@ from agentlab.agents.charge import Charge, HandKey, Key, Outcome, Result
 
 PAGE = 4096
 MAX_BYTES = 64 * 1024**2  # some 150,000 turns: a day of ten busy tables
+PATIENCE = 1.0  # seconds; a batch takes some hundredths of one
 ORPHAN_SECONDS = 86_400  # an outcome whose row never came; the turn's own record is gone by then
 
 SCHEMA = """
@@ -133,7 +134,7 @@ class Spool:
     def alone(self) -> Iterator[None]:
         """Meanwhile nobody else who shares the file is in here. For the time from taking a batch to its being done: of
         two that write the same rows, the one that took them before an outcome was there could have the last word."""
-        with _locked(self._taking.fileno()):
+        with _locked(self._taking.fileno(), within=PATIENCE):
             yield
 
     def last(self) -> int:
@@ -197,12 +198,23 @@ def _alone_in(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _locked(file: int) -> Iterator[None]:
-    fcntl.flock(file, fcntl.LOCK_EX)
+def _locked(file: int, within: float = float("inf")) -> Iterator[None]:
+    """Alone with this file. One that is held for longer is held by somebody who is stuck: then it goes on without."""
+    deadline = time.monotonic() + within
+    while not _taken(file) and time.monotonic() < deadline:
+        time.sleep(0.01)
     try:
         yield
     finally:
         fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _taken(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _key(key: Key | HandKey) -> bytes:

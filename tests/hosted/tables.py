@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.db import connections
 from websockets.asyncio.server import ServerConnection, serve
 
 from agentlab.agents.models import Agent, AgentVersion, InferenceCharge
@@ -149,6 +150,19 @@ async def one_turn(play, *, answer=True, **state):
         await play.table.tell(echo(said))
         await until(lambda: heard_last(play) == (said.hand_number, said.action_index))
     return said
+
+
+async def beside(work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Done on a thread of its own, whose connection goes back to the database's pool: each that does not is missing
+    there for all tests that follow."""
+
+    def done() -> Any:
+        try:
+            return work(*arguments, **named)
+        finally:
+            connections.close_all()
+
+    return await asyncio.to_thread(done)
 
 
 def heard_last(play):

@@ -14,6 +14,7 @@ from tests.hosted.tables import (
     FOLD,
     TABLE,
     answers,
+    beside,
     charges,
     echo,
     one_turn,
@@ -35,7 +36,7 @@ def test_a_whisper_reaches_the_agent_at_its_next_turn_and_stands_in_what_it_knew
     async def run():
         async with seated() as play:
             await one_turn(play)
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="Fold to raises.")
+            await beside(whisper, agent, author=agent.owner, text="Fold to raises.")
             await one_turn(play, action_index=3)
 
     asyncio.run(run())
@@ -65,11 +66,11 @@ def test_the_turn_that_is_noted_to_have_heard_a_whisper_is_the_first_that_knew_i
     async def run():
         async with seated() as play:
             await one_turn(play)
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="one")
+            await beside(whisper, agent, author=agent.owner, text="one")
             for index in (3, 6):
                 await one_turn(play, action_index=index)
         async with seated() as play:  # the agent comes back with an empty head
-            await asyncio.to_thread(whisper, agent, author=agent.owner, text="two")
+            await beside(whisper, agent, author=agent.owner, text="two")
             await one_turn(play, action_index=9)
 
     asyncio.run(run())
@@ -88,7 +89,7 @@ def test_a_whisper_that_is_withdrawn_in_a_turn_is_known_to_that_turn_and_to_none
         async with seated(min_turn_ms=600) as play:
             await play.table.tell(game_state(action_index=1), your_turn(turn_ends_at=soon()))
             await until(lambda: play.agent.memory.whispers)
-            await asyncio.to_thread(withdraw, heard, actor=agent.owner)
+            await beside(withdraw, heard, actor=agent.owner)
             await play.table.tell(echo(await play.table.heard()))
             await one_turn(play, action_index=4)
 
@@ -137,8 +138,8 @@ def test_the_version_that_the_table_seats_is_the_one_that_plays(capture_redis, t
     async def run():
         async with seated() as play:
             await one_turn(play, deployment_id=deployment.pk)
-            second = await asyncio.to_thread(publish, strategy="Play otherwise.", model=answers(tmp_path / "b", FOLD))
-            renewed = await asyncio.to_thread(seat, "rocky", TABLE)
+            second = await beside(publish, strategy="Play otherwise.", model=answers(tmp_path / "b", FOLD))
+            renewed = await beside(seat, "rocky", TABLE)
             await one_turn(play, deployment_id=deployment.pk, action_index=3)
             await one_turn(play, deployment_id=renewed.pk, hand_number=8)
             return second

@@ -26,7 +26,7 @@ from capture.buffer import TurnBuffer
 from capture.knowledge import read_knowledge
 from tests.hosted.openai_server import completion, delta, endpoint, head, says, streams
 from tests.hosted.plays import environment
-from tests.hosted.tables import answers, publish, until
+from tests.hosted.tables import answers, beside, publish, until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -155,8 +155,8 @@ def test_a_version_published_while_it_plays_is_seated_from_the_next_hand(capture
 
         async def deployments(hand, agents):
             if hand == 3:
-                await asyncio.to_thread(publish, "rocky", strategy="Otherwise.", model=f"answers:{tmp_path / 'rocky'}")
-            return await asyncio.to_thread(seat_newest, "t-1", agents)
+                await beside(publish, "rocky", strategy="Otherwise.", model=f"answers:{tmp_path / 'rocky'}")
+            return await beside(seat_newest, "t-1", agents)
 
         table._deployments = deployments
         async with table:
