@@ -29,7 +29,8 @@ def places(hand: Hand) -> list[tuple[int, str]]:
 
 
 class Watched:
-    """The commands that a Redis gets while the block runs, keys and all, as its own MONITOR tells them."""
+    """The commands that a Redis gets while the block runs, keys and all, as its own MONITOR tells them. Other test
+    processes may use the same server, each with a database number of its own: theirs are not watched."""
 
     def __init__(self, client: redis.Redis) -> None:
         self.client = client
@@ -41,8 +42,11 @@ class Watched:
         return self
 
     def __exit__(self, *args: object) -> None:
+        number = self.client.connection_pool.connection_kwargs.get("db") or 0
         self.client.echo("end of the watch")
         for command in self.monitor.listen():
+            if command["db"] != number:
+                continue
             if "end of the watch" in command["command"]:
                 break
             self.commands.append(command["command"])
