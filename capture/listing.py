@@ -109,7 +109,7 @@ def choices_of(path: str, shown: Shown, *, kept: bool = False) -> list[Choice]:
 
 def none_such(only: str) -> str:
     """Why a list narrowed to `only` is empty; another host's ledger may begin with anything."""
-    is_known = known_of_all(only) and not (settings.HOSTED_AGENT_URL and only in OF_NEWER_ROWS)
+    is_known = not (settings.HOSTED_AGENT_URL and only in OF_NEWER_ROWS) and known_of_all(only)
     return NONE_SUCH.get(only, "") + ("" if is_known else NOT_KNOWN)
 
 

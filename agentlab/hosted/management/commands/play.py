@@ -160,7 +160,6 @@ class Command(BaseCommand):
         }
         if result.untold:
             counts["untold"] = result.untold
-        if result.untold:
             ended = "1 agent process" if result.untold == 1 else f"{result.untold} agent processes"
             self.stderr.write(f"{ended} ended without a word: the ledger has turns that these counts lack")
         for source, reason in result.skipped.items():
